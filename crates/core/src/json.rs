@@ -1,0 +1,112 @@
+//! Values as JSON text: the one form in which payloads pass through the system.
+//!
+//! Owns encoding and decoding. A value is encoded once, in the turn that makes it, and then shared: the
+//! same text goes to the overlay, the write-set and the disk without being copied or parsed again. Every
+//! value passes through here, so this is also where large values will be spilled one day.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+/// JSON text. Cheap to clone.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Json(Arc<str>);
+
+/// A value that could not be turned into JSON text, or text that is not JSON.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct JsonError(String);
+
+impl Json {
+    /// Encodes `value`.
+    pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Self, JsonError> {
+        serde_json::to_string(value).map(|text| Self(text.into())).map_err(|e| JsonError(e.to_string()))
+    }
+
+    /// Takes text from outside, refusing what is not JSON.
+    pub fn parse(text: &str) -> Result<Self, JsonError> {
+        serde_json::from_str::<&RawValue>(text).map_err(|e| JsonError(e.to_string()))?;
+        Ok(Self(text.into()))
+    }
+
+    /// Takes text that a store gave back. Damage shows when the value is decoded.
+    #[must_use]
+    pub fn from_stored(text: &str) -> Self {
+        Self(text.into())
+    }
+
+    /// The value `null`.
+    #[must_use]
+    pub fn null() -> Self {
+        Self("null".into())
+    }
+
+    /// Decodes into `T`.
+    pub fn decode<T: DeserializeOwned>(&self) -> Result<T, JsonError> {
+        serde_json::from_str(&self.0).map_err(|e| JsonError(e.to_string()))
+    }
+
+    /// The text itself.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Length of the text.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl fmt::Debug for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Serialize for Json {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw: &RawValue = serde_json::from_str(&self.0).map_err(serde::ser::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        Ok(Self(raw.get().into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_inside_another_stays_the_same_text() {
+        #[derive(Serialize, Deserialize)]
+        struct Envelope {
+            body: Json,
+        }
+        let text = r#"{"body":{"b":1,"a":[1.50,null]}}"#;
+        let envelope: Envelope = Json::parse(text).unwrap().decode().unwrap();
+        assert_eq!(envelope.body.as_str(), r#"{"b":1,"a":[1.50,null]}"#);
+        assert_eq!(Json::encode(&envelope).unwrap().as_str(), text);
+    }
+
+    #[test]
+    fn text_that_is_not_json_is_refused_with_its_place() {
+        let error = Json::parse("{\"a\": }").unwrap_err().to_string();
+        assert!(error.contains("line 1 column 7"), "{error}");
+    }
+}

@@ -1,0 +1,135 @@
+//! What comes out of a turn.
+//!
+//! Owns the collection of effects and their bounds; never carries one out.
+
+use std::sync::Arc;
+
+use super::{TurnError, Writes, within};
+use crate::ids::{ActorId, RequestId, TaskId};
+use crate::json::Json;
+use crate::limits;
+use crate::time::Timestamp;
+
+/// Everything a turn wants to happen. All of it is committed together, or none of it.
+#[derive(Debug, Default)]
+pub struct Effects {
+    /// Changed keys of the actor's storage.
+    pub writes: Writes,
+    /// Messages, in the order in which they were sent.
+    pub sends: Vec<Send>,
+    /// The alarm.
+    pub alarm: AlarmChange,
+    /// Tasks to start.
+    pub dispatches: Vec<Dispatch>,
+    /// Events, in the order in which they were emitted.
+    pub events: Vec<Emit>,
+    /// Answers.
+    pub replies: Vec<Reply>,
+    bytes: usize,
+    count: usize,
+}
+
+/// What a turn does to the alarm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AlarmChange {
+    /// Nothing; an alarm that fired in this turn stays off.
+    #[default]
+    Keep,
+    /// Turn it off.
+    Off,
+    /// Set it.
+    At(Timestamp),
+}
+
+/// A message to be sent.
+#[derive(Debug)]
+pub struct Send {
+    /// The receiver.
+    pub to: ActorId,
+    /// What it says.
+    pub body: Json,
+}
+
+/// A leaf task for an executor.
+#[derive(Debug)]
+pub struct Dispatch {
+    /// Its name within the actor: its idempotency key. A task that is not settled is not started again under the same name.
+    pub task: TaskId,
+    /// Which executor runs it.
+    pub executor: Arc<str>,
+    /// What it is given.
+    pub input: Json,
+}
+
+/// An event to be recorded.
+#[derive(Debug)]
+pub struct Emit {
+    /// What happened.
+    pub kind: Arc<str>,
+    /// The facts.
+    pub data: Json,
+}
+
+/// An answer to a request.
+#[derive(Debug)]
+pub struct Reply {
+    /// Which request.
+    pub to: RequestId,
+    /// The answer.
+    pub body: Json,
+}
+
+impl Effects {
+    pub(super) fn put(&mut self, key: &str, value: Json) -> Result<(), TurnError> {
+        self.account("stored value", &value)?;
+        self.writes.insert(key.into(), Some(value));
+        Ok(())
+    }
+
+    pub(super) fn delete(&mut self, key: &str) {
+        self.count += 1;
+        self.writes.insert(key.into(), None);
+    }
+
+    pub(super) fn send(&mut self, to: ActorId, body: Json) -> Result<(), TurnError> {
+        self.account("message", &body)?;
+        self.sends.push(Send { to, body });
+        Ok(())
+    }
+
+    pub(super) fn dispatch(&mut self, dispatch: Dispatch) -> Result<(), TurnError> {
+        self.account("task input", &dispatch.input)?;
+        self.dispatches.push(dispatch);
+        Ok(())
+    }
+
+    pub(super) fn emit(&mut self, kind: &str, data: Json) -> Result<(), TurnError> {
+        self.account("event", &data)?;
+        self.events.push(Emit { kind: kind.into(), data });
+        Ok(())
+    }
+
+    pub(super) fn reply(&mut self, to: RequestId, body: Json) -> Result<(), TurnError> {
+        self.account("reply", &body)?;
+        self.replies.push(Reply { to, body });
+        Ok(())
+    }
+
+    pub(super) fn check(&self) -> Result<(), TurnError> {
+        within("number of effects of one turn", self.count, limits::TURN_EFFECTS_MAX, "TURN_EFFECTS_MAX")?;
+        within("size of all effects of one turn", self.bytes, limits::TURN_BYTES_MAX, "TURN_BYTES_MAX")
+    }
+
+    /// About how much this turn writes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn account(&mut self, what: &'static str, value: &Json) -> Result<(), TurnError> {
+        within(what, value.bytes(), limits::VALUE_BYTES_MAX, "VALUE_BYTES_MAX")?;
+        self.bytes += value.bytes();
+        self.count += 1;
+        Ok(())
+    }
+}

@@ -1,0 +1,115 @@
+//! Bytes on disk: one narrow trait, and the stores behind it.
+//!
+//! Owns the rows ([`rows`]), the unit of writing ([`batch::Batch`]) and what every store must do ([`Store`], proved by
+//! [`conformance`]). Never knows what an actor does with its rows. Start reading at [`Store`].
+
+pub mod batch;
+pub mod conformance;
+pub mod memory;
+pub mod rows;
+pub mod sqlite;
+
+use std::ops::Bound;
+
+use steadfast_core::ids::{ActorId, RequestId, Sequence, Shard, TaskId};
+use steadfast_core::json::Json;
+use steadfast_core::time::Timestamp;
+use steadfast_core::turn::Entries;
+
+use batch::Batch;
+use rows::{AlarmRow, DeadLetterRow, EventRow, Head, MessageRow, RequestRow, TaskRow};
+
+/// A place that keeps rows through crashes and power loss.
+///
+/// One committer writes; any number of readers read what is committed.
+pub trait Store: Send + Sync {
+    /// Begins a life of the engine on this store and returns its number, which is durable and was never given before.
+    fn begin_boot(&self) -> Result<u32, StoreError>;
+
+    /// Writes all of the batch, durably, or nothing of it.
+    ///
+    /// After an error the caller must assume nothing: the batch is not visible now, but after a crash it may turn out to be
+    /// there (an fsync that failed may have reached the disk).
+    fn commit(&self, batch: &Batch) -> Result<(), StoreError>;
+
+    /// Writes something durable and without meaning: whether the store is well again.
+    fn probe(&self) -> Result<(), StoreError>;
+
+    /// A view for one thread. Each call on it sees every commit that ended before the call began.
+    fn reader(&self) -> Result<Box<dyn Reader>, StoreError>;
+}
+
+/// Reads committed rows. Every list is bounded by `limit` and costs what it returns, not what exists.
+pub trait Reader: Send {
+    /// What is known of an actor before its storage is read.
+    fn head(&self, actor: &ActorId) -> Result<Head, StoreError>;
+
+    /// One value of an actor's storage.
+    fn get(&self, actor: &ActorId, key: &str) -> Result<Option<Json>, StoreError>;
+
+    /// Entries of an actor's storage within the bounds, in order of their keys.
+    fn scan(&self, actor: &ActorId, from: Bound<&str>, to: Bound<&str>, limit: usize) -> Result<Entries, StoreError>;
+
+    /// Messages waiting in a shard, ordered by actor and arrival, after the given one.
+    fn messages(
+        &self,
+        shard: Shard,
+        after: Option<(&ActorId, Sequence)>,
+        limit: usize,
+    ) -> Result<Vec<MessageRow>, StoreError>;
+
+    /// One waiting message.
+    fn message(&self, actor: &ActorId, sequence: Sequence) -> Result<Option<MessageRow>, StoreError>;
+
+    /// Alarms of a shard up to and including `until`, ordered by time and actor, after the given one.
+    fn alarms(
+        &self,
+        shard: Shard,
+        after: Option<(Timestamp, &ActorId)>,
+        until: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<AlarmRow>, StoreError>;
+
+    /// Unsettled tasks of a shard in order of their dispatch, after the given one.
+    fn tasks(&self, shard: Shard, after: Option<Sequence>, limit: usize) -> Result<Vec<TaskRow>, StoreError>;
+
+    /// One unsettled task.
+    fn task(&self, actor: &ActorId, task: &TaskId) -> Result<Option<TaskRow>, StoreError>;
+
+    /// A remembered request.
+    fn request(&self, actor: &ActorId, request: &RequestId) -> Result<Option<RequestRow>, StoreError>;
+
+    /// Requests of a shard whose memory ended before `now`, earliest first.
+    fn expired_requests(&self, shard: Shard, now: Timestamp, limit: usize) -> Result<Vec<RequestRow>, StoreError>;
+
+    /// An actor's history after the given place.
+    fn events(&self, actor: &ActorId, after: u64, limit: usize) -> Result<Vec<EventRow>, StoreError>;
+
+    /// Dead letters of a shard in order of their ids, after the given one.
+    fn dead_letters(
+        &self,
+        shard: Shard,
+        after: Option<Sequence>,
+        limit: usize,
+    ) -> Result<Vec<DeadLetterRow>, StoreError>;
+}
+
+/// Why a store did not do what was asked. Says what a person can do about it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// There is no room.
+    #[error("no space left for the store: {0}; free some space, the engine goes on by itself")]
+    Full(String),
+    /// It may not be written.
+    #[error("the store cannot be written: {0}; make the file and its folder writable, the engine goes on by itself")]
+    ReadOnly(String),
+    /// Somebody else holds it longer than we wait.
+    #[error("the store is held by another program: {0}; close it, the engine goes on by itself")]
+    Busy(String),
+    /// What it holds is not what was written.
+    #[error("the store is damaged: {0}; stop, keep a copy of the file, and restore the last backup")]
+    Damaged(String),
+    /// The disk or the system failed.
+    #[error("the store failed: {0}")]
+    Failed(String),
+}
