@@ -53,8 +53,11 @@ pub const RESIDENT_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Outside requests accepted and not yet answered, over all actors. Further callers wait.
 pub const REQUESTS_WAITING_MAX: usize = 16_384;
 
-/// Messages held in memory per runner. What exceeds it waits on disk.
-pub const MAILBOX_MESSAGES_MAX: usize = 200_000;
+/// How long a caller waits for a place among them before it is told that the engine is busy.
+pub const REQUEST_PATIENCE_MS: u64 = 10_000;
+
+/// Bodies of waiting messages held in memory. Of what exceeds it only the number is held (16 bytes), the body waits on disk.
+pub const MAILBOX_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// Alarms read ahead per shard.
 pub const ALARMS_AHEAD_MAX: usize = 1_000;

@@ -6,6 +6,7 @@
 pub mod batch;
 pub mod conformance;
 pub mod memory;
+mod number;
 pub mod rows;
 pub mod sqlite;
 
@@ -61,11 +62,12 @@ pub trait Reader: Send {
     /// One waiting message.
     fn message(&self, actor: &ActorId, sequence: Sequence) -> Result<Option<MessageRow>, StoreError>;
 
-    /// Alarms of a shard up to and including `until`, ordered by time and actor, after the given one.
+    /// Alarms of a shard up to and including `until`, ordered by time and the text of the actor's id, after the given
+    /// time and text (which need not be an actor's).
     fn alarms(
         &self,
         shard: Shard,
-        after: Option<(Timestamp, &ActorId)>,
+        after: (Timestamp, &str),
         until: Timestamp,
         limit: usize,
     ) -> Result<Vec<AlarmRow>, StoreError>;

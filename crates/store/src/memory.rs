@@ -1,1 +1,368 @@
-//! x
+//! A store that forgets with the process, for tests and simulation.
+//!
+//! Owns maps behind a mutex. A clone is the same store, so that a simulator can drop an engine in the middle of its work and
+//! open the store again. Gives the same answers as [`crate::sqlite`], which the conformance suite and a property test
+//! prove. Start reading at `ShardRows::apply`.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use steadfast_core::ids::{ActorId, RequestId, Sequence, Shard, TaskId};
+use steadfast_core::json::Json;
+use steadfast_core::time::Timestamp;
+use steadfast_core::turn::{AlarmChange, Entries};
+
+use crate::batch::{ActorWrites, Batch, MessageChange, RowChange};
+use crate::number::{boot_after, storable};
+use crate::rows::{AlarmRow, DeadLetterRow, EventRow, Head, MessageRow, RequestRow, TaskRow};
+use crate::{Reader, Store, StoreError};
+
+/// A store in memory. A clone is the same store.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryStore {
+    rows: Arc<Mutex<Rows>>,
+}
+
+#[derive(Debug, Default)]
+struct Rows {
+    boot: u32,
+    shards: BTreeMap<Shard, ShardRows>,
+}
+
+/// The rows of one shard, each kind in the orders in which it is read.
+#[derive(Debug, Default)]
+struct ShardRows {
+    state: BTreeMap<ActorId, BTreeMap<Arc<str>, Json>>,
+    messages: BTreeMap<(ActorId, Sequence), MessageRow>,
+    alarms: BTreeMap<ActorId, Timestamp>,
+    alarms_by_due: BTreeMap<(Timestamp, Box<str>), ActorId>,
+    tasks: BTreeMap<(ActorId, TaskId), TaskRow>,
+    tasks_by_sequence: BTreeMap<Sequence, BTreeSet<(ActorId, TaskId)>>,
+    requests: BTreeMap<(ActorId, RequestId), RequestRow>,
+    requests_by_expiry: BTreeSet<(Timestamp, ActorId, RequestId)>,
+    events: BTreeMap<(ActorId, u64), EventRow>,
+    dead_letters: BTreeMap<Sequence, DeadLetterRow>,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn rows(&self) -> MutexGuard<'_, Rows> {
+        // Everything that can fail is checked before the first row changes, so a panic leaves no half of a batch.
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads from a shard, which is empty when nothing was ever written to it.
+    fn of<T>(&self, shard: Shard, read: impl FnOnce(&ShardRows) -> T) -> T {
+        match self.rows().shards.get(&shard) {
+            Some(rows) => read(rows),
+            None => read(&ShardRows::default()),
+        }
+    }
+}
+
+impl Store for MemoryStore {
+    fn begin_boot(&self) -> Result<u32, StoreError> {
+        let mut rows = self.rows();
+        rows.boot = boot_after(rows.boot)?;
+        Ok(rows.boot)
+    }
+
+    fn commit(&self, batch: &Batch) -> Result<(), StoreError> {
+        let mut rows = self.rows();
+        let mut letters = BTreeMap::new();
+        for (actor, writes) in &batch.actors {
+            let shard = rows.shards.entry(actor.shard()).or_default();
+            shard.check(actor, writes, &mut letters)?;
+        }
+        for (actor, writes) in &batch.actors {
+            rows.shards.entry(actor.shard()).or_default().apply(actor, writes);
+        }
+        Ok(())
+    }
+
+    fn probe(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
+        Ok(Box::new(self.clone()))
+    }
+}
+
+impl ShardRows {
+    /// Refuses what no store accepts: a new row where there is one, and a number that is too large.
+    fn check(
+        &self,
+        actor: &ActorId,
+        writes: &ActorWrites,
+        letters: &mut BTreeMap<(Shard, Sequence), Option<ActorId>>,
+    ) -> Result<(), StoreError> {
+        for (sequence, change) in &writes.messages {
+            storable(sequence.0)?;
+            match change {
+                MessageChange::Insert(row) => {
+                    storable(row.not_before.0)?;
+                    unless(self.messages.contains_key(&(actor.clone(), *sequence)), "message", actor, sequence.0)?;
+                }
+                MessageChange::Retry { not_before, .. } => {
+                    storable(not_before.0)?;
+                }
+                MessageChange::Delete => {}
+            }
+        }
+        if let AlarmChange::At(due) = writes.alarm {
+            storable(due.0)?;
+        }
+        for change in writes.tasks.values() {
+            if let RowChange::Insert(row) = change {
+                storable(row.sequence.0)?;
+            }
+        }
+        for row in writes.requests.values().flatten() {
+            storable(row.expires_at.0)?;
+        }
+        let mut events = BTreeSet::new();
+        for row in &writes.events {
+            storable(row.sequence)?;
+            storable(row.at.0)?;
+            let is_there = self.events.contains_key(&(actor.clone(), row.sequence)) || !events.insert(row.sequence);
+            unless(is_there, "event", actor, row.sequence)?;
+        }
+        for (id, change) in &writes.dead_letters {
+            storable(id.0)?;
+            // Letters of several actors share one order, so this batch may have changed this one already.
+            let key = (actor.shard(), *id);
+            let owner = letters.entry(key).or_insert_with(|| self.dead_letters.get(id).map(|row| row.actor.clone()));
+            match change {
+                RowChange::Insert(row) => {
+                    storable(row.at.0)?;
+                    unless(owner.is_some(), "dead letter", actor, id.0)?;
+                    *owner = Some(actor.clone());
+                }
+                RowChange::Delete => *owner = owner.take().filter(|owner| owner != actor),
+            }
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, actor: &ActorId, writes: &ActorWrites) {
+        if !writes.state.is_empty() {
+            self.apply_state(actor, writes);
+        }
+        for (sequence, change) in &writes.messages {
+            let key = (actor.clone(), *sequence);
+            match change {
+                MessageChange::Insert(row) => {
+                    self.messages.insert(key, row.clone());
+                }
+                MessageChange::Retry { attempts, not_before } => {
+                    if let Some(row) = self.messages.get_mut(&key) {
+                        row.attempts = *attempts;
+                        row.not_before = *not_before;
+                    }
+                }
+                MessageChange::Delete => {
+                    self.messages.remove(&key);
+                }
+            }
+        }
+        match writes.alarm {
+            AlarmChange::Keep => {}
+            AlarmChange::Off => self.set_alarm(actor, None),
+            AlarmChange::At(due) => self.set_alarm(actor, Some(due)),
+        }
+        for (task, change) in &writes.tasks {
+            self.set_task(actor, task, change);
+        }
+        for (request, row) in &writes.requests {
+            self.set_request(actor, request, row.as_ref());
+        }
+        for row in &writes.events {
+            self.events.insert((actor.clone(), row.sequence), row.clone());
+        }
+        for (id, change) in &writes.dead_letters {
+            match change {
+                RowChange::Insert(row) => drop(self.dead_letters.insert(*id, row.clone())),
+                RowChange::Delete => {
+                    if let Entry::Occupied(letter) = self.dead_letters.entry(*id)
+                        && letter.get().actor == *actor
+                    {
+                        letter.remove();
+                    }
+                }
+            }
+        }
+    }
+
+    fn apply_state(&mut self, actor: &ActorId, writes: &ActorWrites) {
+        let state = self.state.entry(actor.clone()).or_default();
+        for (key, value) in &writes.state {
+            match value {
+                Some(value) => state.insert(key.clone(), value.clone()),
+                None => state.remove(key),
+            };
+        }
+        if state.is_empty() {
+            self.state.remove(actor);
+        }
+    }
+
+    fn set_alarm(&mut self, actor: &ActorId, due: Option<Timestamp>) {
+        if let Some(before) = self.alarms.remove(actor) {
+            self.alarms_by_due.remove(&(before, actor.as_str().into()));
+        }
+        if let Some(due) = due {
+            self.alarms.insert(actor.clone(), due);
+            self.alarms_by_due.insert((due, actor.as_str().into()), actor.clone());
+        }
+    }
+
+    fn set_task(&mut self, actor: &ActorId, task: &TaskId, change: &RowChange<TaskRow>) {
+        let key = (actor.clone(), task.clone());
+        if let Some(before) = self.tasks.remove(&key)
+            && let Entry::Occupied(mut place) = self.tasks_by_sequence.entry(before.sequence)
+        {
+            place.get_mut().remove(&key);
+            if place.get().is_empty() {
+                place.remove();
+            }
+        }
+        match change {
+            RowChange::Insert(row) => {
+                self.tasks_by_sequence.entry(row.sequence).or_default().insert(key.clone());
+                self.tasks.insert(key, row.clone());
+            }
+            RowChange::Delete => {}
+        }
+    }
+
+    fn set_request(&mut self, actor: &ActorId, request: &RequestId, row: Option<&RequestRow>) {
+        let key = (actor.clone(), request.clone());
+        if let Some(before) = self.requests.remove(&key) {
+            self.requests_by_expiry.remove(&(before.expires_at, actor.clone(), request.clone()));
+        }
+        if let Some(row) = row {
+            self.requests.insert(key, row.clone());
+            self.requests_by_expiry.insert((row.expires_at, actor.clone(), request.clone()));
+        }
+    }
+}
+
+impl Reader for MemoryStore {
+    fn head(&self, actor: &ActorId) -> Result<Head, StoreError> {
+        Ok(self.of(actor.shard(), |rows| Head {
+            alarm: rows.alarms.get(actor).copied(),
+            last_event: last_event(&rows.events, actor),
+            has_state: rows.state.contains_key(actor),
+        }))
+    }
+
+    fn get(&self, actor: &ActorId, key: &str) -> Result<Option<Json>, StoreError> {
+        Ok(self.of(actor.shard(), |rows| rows.state.get(actor)?.get(key).cloned()))
+    }
+
+    fn scan(&self, actor: &ActorId, from: Bound<&str>, to: Bound<&str>, limit: usize) -> Result<Entries, StoreError> {
+        Ok(self.of(actor.shard(), |rows| {
+            let Some(state) = rows.state.get(actor) else {
+                return Entries::new();
+            };
+            // The end is looked for row by row: `range` panics when it lies before the beginning.
+            let is_before_end = |key: &str| match to {
+                Bound::Unbounded => true,
+                Bound::Included(end) => key <= end,
+                Bound::Excluded(end) => key < end,
+            };
+            let entries = state.range::<str, _>((from, Bound::Unbounded)).take_while(|(key, _)| is_before_end(key));
+            entries.take(limit).map(|(key, value)| (key.clone(), value.clone())).collect()
+        }))
+    }
+
+    fn messages(
+        &self,
+        shard: Shard,
+        after: Option<(&ActorId, Sequence)>,
+        limit: usize,
+    ) -> Result<Vec<MessageRow>, StoreError> {
+        let from = after_or_all(after.map(|(actor, sequence)| (actor.clone(), sequence)));
+        Ok(self.of(shard, |rows| rows.messages.range(from).take(limit).map(|(_, row)| row.clone()).collect()))
+    }
+
+    fn message(&self, actor: &ActorId, sequence: Sequence) -> Result<Option<MessageRow>, StoreError> {
+        Ok(self.of(actor.shard(), |rows| rows.messages.get(&(actor.clone(), sequence)).cloned()))
+    }
+
+    fn alarms(
+        &self,
+        shard: Shard,
+        after: (Timestamp, &str),
+        until: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<AlarmRow>, StoreError> {
+        let from = after_or_all(Some((after.0, after.1.into())));
+        Ok(self.of(shard, |rows| {
+            let due = rows.alarms_by_due.range(from).take_while(|((due, _), _)| *due <= until);
+            due.take(limit).map(|((due, _), actor)| AlarmRow { actor: actor.clone(), due: *due }).collect()
+        }))
+    }
+
+    fn tasks(&self, shard: Shard, after: Option<Sequence>, limit: usize) -> Result<Vec<TaskRow>, StoreError> {
+        // Compared by the sequence alone, as the others are: several tasks of one would be passed over together.
+        let from = after_or_all(after);
+        Ok(self.of(shard, |rows| {
+            let tasks = rows.tasks_by_sequence.range(from).flat_map(|(_, tasks)| tasks);
+            tasks.take(limit).filter_map(|task| rows.tasks.get(task).cloned()).collect()
+        }))
+    }
+
+    fn task(&self, actor: &ActorId, task: &TaskId) -> Result<Option<TaskRow>, StoreError> {
+        Ok(self.of(actor.shard(), |rows| rows.tasks.get(&(actor.clone(), task.clone())).cloned()))
+    }
+
+    fn request(&self, actor: &ActorId, request: &RequestId) -> Result<Option<RequestRow>, StoreError> {
+        Ok(self.of(actor.shard(), |rows| rows.requests.get(&(actor.clone(), request.clone())).cloned()))
+    }
+
+    fn expired_requests(&self, shard: Shard, now: Timestamp, limit: usize) -> Result<Vec<RequestRow>, StoreError> {
+        Ok(self.of(shard, |rows| {
+            let expired = rows.requests_by_expiry.iter().take_while(|(expires_at, ..)| *expires_at < now).take(limit);
+            expired.filter_map(|(_, actor, id)| rows.requests.get(&(actor.clone(), id.clone())).cloned()).collect()
+        }))
+    }
+
+    fn events(&self, actor: &ActorId, after: u64, limit: usize) -> Result<Vec<EventRow>, StoreError> {
+        // No stored number is as large as this, so the end never lies before the beginning.
+        let (from, end) = ((actor.clone(), after.min(u64::MAX - 1)), (actor.clone(), u64::MAX));
+        let from = (Bound::Excluded(from), Bound::Excluded(end));
+        Ok(self.of(actor.shard(), |rows| rows.events.range(from).take(limit).map(|(_, row)| row.clone()).collect()))
+    }
+
+    fn dead_letters(
+        &self,
+        shard: Shard,
+        after: Option<Sequence>,
+        limit: usize,
+    ) -> Result<Vec<DeadLetterRow>, StoreError> {
+        let from = after_or_all(after);
+        Ok(self.of(shard, |rows| rows.dead_letters.range(from).take(limit).map(|(_, row)| row.clone()).collect()))
+    }
+}
+
+fn after_or_all<K>(after: Option<K>) -> (Bound<K>, Bound<K>) {
+    (after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded)
+}
+
+fn last_event(events: &BTreeMap<(ActorId, u64), EventRow>, actor: &ActorId) -> u64 {
+    let own = (actor.clone(), 0)..=(actor.clone(), u64::MAX);
+    events.range(own).next_back().map_or(0, |((_, sequence), _)| *sequence)
+}
+
+fn unless(is_there: bool, what: &str, actor: &ActorId, number: u64) -> Result<(), StoreError> {
+    if is_there { Err(StoreError::Failed(format!("{what} {number} of `{actor}` is there already"))) } else { Ok(()) }
+}

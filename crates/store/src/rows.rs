@@ -43,8 +43,8 @@ pub enum Origin {
     Actor(ActorId),
     /// Somebody outside.
     Outside,
-    /// The engine: the notice of a dead letter. The body is that letter.
-    Notice,
+    /// The engine itself; the body is a form of its own.
+    Engine,
 }
 
 /// An alarm that is set.

@@ -83,7 +83,7 @@ pub struct DeadLetter {
 
 /// An input as a dead letter keeps it: everything needed to try it once more.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "input", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum FailedInput {
     /// A message.
     Message {
@@ -110,5 +110,10 @@ pub enum FailedInput {
     Notice {
         /// That dead letter.
         letter: Box<DeadLetter>,
+    },
+    /// A message of the engine's own that it cannot read, for instance because a newer engine wrote it.
+    Unreadable {
+        /// What is stored.
+        body: Json,
     },
 }

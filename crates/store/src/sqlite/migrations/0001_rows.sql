@@ -1,0 +1,91 @@
+-- The rows of version 1. Never edited once released: a change is a further migration.
+--
+-- Every key leads with the shard, so that shards can live on different machines one day. Only types that other databases
+-- have too; payloads are JSON text, times are milliseconds since 1970-01-01 UTC.
+
+-- What actors keep.
+CREATE TABLE state (
+    shard BIGINT NOT NULL,
+    actor TEXT NOT NULL,
+    key TEXT NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (shard, actor, key)
+) WITHOUT ROWID;
+
+-- Messages sent and not consumed. `origin` is `actor`, `outside` or `engine`; `sender` is the actor that sent it.
+CREATE TABLE messages (
+    shard BIGINT NOT NULL,
+    actor TEXT NOT NULL,
+    sequence BIGINT NOT NULL,
+    origin TEXT NOT NULL,
+    sender TEXT,
+    body TEXT NOT NULL,
+    attempts BIGINT NOT NULL,
+    not_before BIGINT NOT NULL,
+    PRIMARY KEY (shard, actor, sequence)
+) WITHOUT ROWID;
+
+-- The alarms that are set, at most one an actor.
+CREATE TABLE alarms (
+    shard BIGINT NOT NULL,
+    actor TEXT NOT NULL,
+    due BIGINT NOT NULL,
+    PRIMARY KEY (shard, actor)
+) WITHOUT ROWID;
+
+CREATE INDEX alarms_by_due ON alarms (shard, due, actor);
+
+-- Tasks dispatched and not settled.
+CREATE TABLE tasks (
+    shard BIGINT NOT NULL,
+    actor TEXT NOT NULL,
+    task TEXT NOT NULL,
+    sequence BIGINT NOT NULL,
+    executor TEXT NOT NULL,
+    input TEXT NOT NULL,
+    PRIMARY KEY (shard, actor, task)
+) WITHOUT ROWID;
+
+CREATE INDEX tasks_by_sequence ON tasks (shard, sequence, actor, task);
+
+-- Requests whose ids are remembered. `reply` is null until there is one.
+CREATE TABLE requests (
+    shard BIGINT NOT NULL,
+    actor TEXT NOT NULL,
+    request TEXT NOT NULL,
+    reply TEXT,
+    expires_at BIGINT NOT NULL,
+    PRIMARY KEY (shard, actor, request)
+) WITHOUT ROWID;
+
+CREATE INDEX requests_by_expiry ON requests (shard, expires_at, actor, request);
+
+-- The histories of actors.
+CREATE TABLE events (
+    shard BIGINT NOT NULL,
+    actor TEXT NOT NULL,
+    sequence BIGINT NOT NULL,
+    at BIGINT NOT NULL,
+    kind TEXT NOT NULL,
+    data TEXT NOT NULL,
+    PRIMARY KEY (shard, actor, sequence)
+) WITHOUT ROWID;
+
+-- Inputs that were given up, and why.
+CREATE TABLE dead_letters (
+    shard BIGINT NOT NULL,
+    id BIGINT NOT NULL,
+    actor TEXT NOT NULL,
+    input TEXT NOT NULL,
+    error TEXT NOT NULL,
+    attempts BIGINT NOT NULL,
+    at BIGINT NOT NULL,
+    PRIMARY KEY (shard, id)
+) WITHOUT ROWID;
+
+-- Facts about the store itself, such as how often it was opened for running (`boot`).
+CREATE TABLE meta (
+    name TEXT NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (name)
+) WITHOUT ROWID;
