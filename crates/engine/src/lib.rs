@@ -1,1 +1,32 @@
-//! x
+//! Durable actors in one process.
+//!
+//! Owns the running of actors: turns, group commit, the output gate, alarms, retries, dead letters, tasks and recovery. What an actor
+//! *does* is a pure function in [`core`]; where its rows lie is in [`store`]. Never speaks HTTP. Start reading at [`Engine`], then
+//! [`runner`] and [`commit`].
+//!
+//! The modules [`runner`], [`commit`] and [`tasks`] are public because the simulator drives them step by step, without threads and
+//! without a clock. Programs use [`Engine`].
+
+pub mod commit;
+mod dead_letters;
+mod engine;
+mod engine_message;
+mod kinds;
+mod metrics;
+pub mod mutation;
+pub mod runner;
+mod settings;
+pub mod tasks;
+mod threads;
+
+pub use steadfast_core as core;
+pub use steadfast_store as store;
+
+pub use commit::{Answer, Health, RequestError};
+pub use dead_letters::{DeadLetterId, NotADeadLetterId, StoredDeadLetter};
+pub use engine::{Builder, Engine, StartError};
+pub use kinds::Kinds;
+pub use metrics::Metrics;
+pub use settings::Settings;
+pub use tasks::{Executor, Function, Task, TaskFuture};
+pub use threads::shards_of;

@@ -1,0 +1,297 @@
+//! The batch that is being gathered while the one before it is written.
+//!
+//! Owns the order of turns. A runner adds a turn *before* anything of it can be seen by another actor, so a turn
+//! that was caused by another is always in the same batch or a later one; that is all that speculation needs. When a commit fails,
+//! the *epoch* moves on and whatever was gathered since is void, because it may rest on what was lost.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard};
+use std::time::Duration;
+
+use steadfast_core::ids::Sequence;
+use steadfast_core::limits;
+use steadfast_store::StoreError;
+use steadfast_store::batch::Batch;
+
+use super::Output;
+use crate::metrics::Counters;
+use crate::mutation::Mutation;
+
+/// Shared by all runners and the committer of one engine.
+pub struct Gather {
+    open: Mutex<Open>,
+    committer_wakes: Condvar,
+    runners_wake: Condvar,
+    /// The epoch and the last batch on disk in one number, so that nobody sees the one without the other.
+    progress: AtomicU64,
+    turns: AtomicUsize,
+    bytes: AtomicUsize,
+    is_unwell: AtomicBool,
+    next_sequence: AtomicU64,
+    epoch_begins_at: AtomicU64,
+    boot: u32,
+    turns_max: usize,
+    pub(crate) counters: Counters,
+    pub(crate) mutation: Mutation,
+}
+
+/// What is gathered so far.
+#[derive(Default)]
+struct Open {
+    number: u64,
+    batch: Batch,
+    outputs: Vec<Output>,
+    health: Health,
+    /// For each epoch that is over, the last batch of it that is on disk. Grows by one number per failed commit.
+    epoch_ends: Vec<u64>,
+    is_committer_waiting: bool,
+    is_closed: bool,
+}
+
+/// A batch on its way to the disk.
+pub struct Batched {
+    pub(super) number: u64,
+    pub(super) turns: usize,
+    pub(super) batch: Batch,
+    pub(super) outputs: Vec<Output>,
+}
+
+/// Whether the store takes writes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Health {
+    /// It does.
+    #[default]
+    Well,
+    /// It does not, for this reason. Nothing is acknowledged until it does again.
+    Unwell(String),
+}
+
+/// A turn came too late: a commit failed since it began, so it is void.
+#[derive(Debug)]
+pub struct RolledBack;
+
+/// The part of an open batch that a turn writes to.
+pub(crate) struct Writing<'a> {
+    pub(crate) number: u64,
+    pub(crate) batch: &'a mut Batch,
+    pub(crate) outputs: &'a mut Vec<Output>,
+}
+
+impl Gather {
+    /// Begins an engine's life number `boot`.
+    #[must_use]
+    pub fn new(boot: u32, turns_max: usize) -> Self {
+        Self {
+            open: Mutex::new(Open { number: 1, ..Open::default() }),
+            committer_wakes: Condvar::new(),
+            runners_wake: Condvar::new(),
+            progress: AtomicU64::new(0),
+            turns: AtomicUsize::new(0),
+            bytes: AtomicUsize::new(0),
+            is_unwell: AtomicBool::new(false),
+            next_sequence: AtomicU64::new(Sequence::first_of(boot).0 + 1),
+            epoch_begins_at: AtomicU64::new(Sequence::first_of(boot).0),
+            boot,
+            turns_max,
+            counters: Counters::default(),
+            mutation: Mutation::None,
+        }
+    }
+
+    /// Makes the engine do something wrong, in a build with the feature `mutations`.
+    #[must_use]
+    pub fn with_mutation(self, mutation: Mutation) -> Self {
+        Self { mutation, ..self }
+    }
+
+    /// The next number in the order of arrival.
+    pub(crate) fn next_sequence(&self) -> Sequence {
+        Sequence(self.next_sequence.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Which attempt a task dispatched as `sequence` is on: it may have been started once in every boot since.
+    pub(crate) fn attempt_of(&self, sequence: Sequence) -> u32 {
+        1 + self.boot.saturating_sub(sequence.boot())
+    }
+
+    /// Every message with this number or a later one was sent in this epoch.
+    pub(crate) fn epoch_begins_at(&self) -> Sequence {
+        Sequence(self.epoch_begins_at.load(Ordering::Acquire))
+    }
+
+    /// Adds a turn to the open batch. `bytes` is about what it writes.
+    pub(crate) fn append<R>(
+        &self,
+        epoch: u64,
+        bytes: usize,
+        write: impl FnOnce(Writing<'_>) -> R,
+    ) -> Result<R, RolledBack> {
+        let mut open = self.lock();
+        // Checked under the lock that a rollback takes: a turn is either in a batch that is called off, or refused here.
+        if self.epoch() != epoch || open.is_closed {
+            return Err(RolledBack);
+        }
+        let Open { number, batch, outputs, .. } = &mut *open;
+        let result = write(Writing { number: *number, batch, outputs });
+        self.turns.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        if self.mutation.is(Mutation::GateOpen) {
+            for output in open.outputs.drain(..) {
+                output.release(&mut |_| {});
+            }
+        }
+        if open.is_committer_waiting {
+            self.committer_wakes.notify_one();
+        }
+        Ok(result)
+    }
+
+    /// Whether another turn may be added now.
+    pub(crate) fn has_room(&self) -> bool {
+        self.turns.load(Ordering::Relaxed) < self.turns_max
+            && self.bytes.load(Ordering::Relaxed) < limits::BATCH_BYTES_MAX
+            && self.is_well()
+    }
+
+    /// Waits until there may be room, or `timeout` has passed.
+    pub(crate) fn wait_for_room(&self, timeout: Duration) {
+        let open = self.lock();
+        if !self.has_room() {
+            drop(self.runners_wake.wait_timeout(open, timeout));
+        }
+    }
+
+    /// Waits until something is gathered. `false` when the engine has closed and nothing is left.
+    pub(crate) fn wait_for_turns(&self) -> bool {
+        let mut open = self.lock();
+        while open.is_empty() && !open.is_closed {
+            open.is_committer_waiting = true;
+            open = self.committer_wakes.wait(open).expect("a thread panicked while it added a turn to the batch");
+        }
+        open.is_committer_waiting = false;
+        !open.is_empty()
+    }
+
+    /// Waits until the engine closes, at most for `timeout`. Whether it has.
+    pub(crate) fn wait_for_close(&self, timeout: Duration) -> bool {
+        let open = self.lock();
+        if open.is_closed {
+            return true;
+        }
+        let waited = self.committer_wakes.wait_timeout_while(open, timeout, |open| !open.is_closed);
+        waited.is_ok_and(|(open, _)| open.is_closed)
+    }
+
+    /// Ends the gathering: no turn is added from now on.
+    pub(crate) fn close(&self) {
+        self.lock().is_closed = true;
+        self.committer_wakes.notify_all();
+        self.runners_wake.notify_all();
+    }
+
+    pub(super) fn take(&self) -> Option<Batched> {
+        let mut open = self.lock();
+        if open.is_empty() {
+            return None;
+        }
+        let number = open.number;
+        open.number += 1;
+        let batch = std::mem::take(&mut open.batch);
+        let outputs = std::mem::take(&mut open.outputs);
+        let turns = self.turns.swap(0, Ordering::Relaxed);
+        self.bytes.store(0, Ordering::Relaxed);
+        self.runners_wake.notify_all();
+        Some(Batched { number, turns, batch, outputs })
+    }
+
+    pub(super) fn committed(&self, batched: &Batched) {
+        Counters::add(&self.counters.commits, 1);
+        Counters::add(&self.counters.turns_committed, batched.turns as u64);
+        let epoch = self.epoch();
+        self.progress.store(Progress { epoch, committed: batched.number }.packed(), Ordering::Release);
+    }
+
+    /// Voids everything gathered since the batch that failed, and returns its outputs.
+    pub(super) fn roll_back(&self, error: &StoreError) -> Vec<Output> {
+        let mut open = self.lock();
+        Counters::add(&self.counters.commits_failed, 1);
+        // A turn that is running now may still take a number beyond this, but it cannot be added any more.
+        self.epoch_begins_at.store(self.next_sequence.load(Ordering::Relaxed), Ordering::Release);
+        let Progress { epoch, committed } = self.progress();
+        open.epoch_ends.push(committed);
+        self.progress.store(Progress { epoch: epoch + 1, committed }.packed(), Ordering::Release);
+        open.number += 1;
+        open.batch = Batch::default();
+        self.turns.store(0, Ordering::Relaxed);
+        self.bytes.store(0, Ordering::Relaxed);
+        open.health = Health::Unwell(error.to_string());
+        self.is_unwell.store(true, Ordering::Release);
+        std::mem::take(&mut open.outputs)
+    }
+
+    /// The store takes writes again.
+    pub fn recovered(&self) {
+        let mut open = self.lock();
+        open.health = Health::Well;
+        self.is_unwell.store(false, Ordering::Release);
+        self.runners_wake.notify_all();
+    }
+
+    /// Whether the store takes writes.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        self.lock().health.clone()
+    }
+
+    pub(crate) fn is_well(&self) -> bool {
+        !self.is_unwell.load(Ordering::Acquire)
+    }
+
+    /// How many commits have failed: what was gathered under another number is void.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.progress().epoch
+    }
+
+    /// The last batch on disk. Every earlier one of the same epoch is on disk too.
+    pub(crate) fn progress(&self) -> Progress {
+        Progress::unpacked(self.progress.load(Ordering::Acquire))
+    }
+
+    /// The last batch that reached the disk before an epoch ended. Later ones are lost, whatever was written since.
+    pub(crate) fn end_of_epoch(&self, epoch: u64) -> u64 {
+        let ends = &self.lock().epoch_ends;
+        usize::try_from(epoch).ok().and_then(|epoch| ends.get(epoch)).copied().unwrap_or(0)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        // A panic under the lock may have left half a turn in the batch. Writing it would break every promise; so all threads
+        // end here, callers hear that the engine has stopped, and what is on disk is whole.
+        self.open.lock().expect("a thread panicked while it added a turn to the batch")
+    }
+}
+
+/// How far the disk is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Progress {
+    pub(crate) epoch: u64,
+    pub(crate) committed: u64,
+}
+
+impl Progress {
+    /// Room for 55 years of a commit every 0.1 ms, and for a million that fail.
+    const BATCH_BITS: u32 = 44;
+
+    fn packed(self) -> u64 {
+        self.epoch << Self::BATCH_BITS | self.committed
+    }
+
+    fn unpacked(packed: u64) -> Self {
+        Self { epoch: packed >> Self::BATCH_BITS, committed: packed & ((1 << Self::BATCH_BITS) - 1) }
+    }
+}
+
+impl Open {
+    fn is_empty(&self) -> bool {
+        self.batch.is_empty() && self.outputs.is_empty()
+    }
+}

@@ -1,0 +1,40 @@
+//! From turns to disk: gathering, committing, and the gate that holds back what leaves.
+//!
+//! Owns the order in which turns become durable. Runners put each turn into the [`Gather`]; the committer takes everything
+//! gathered as one batch, writes it with one fsync, and only then lets its [`Output`]s go. Never runs a turn.
+
+mod gather;
+mod output;
+
+pub(crate) use gather::Progress;
+pub use gather::{Batched, Gather, Health, RolledBack};
+pub use output::{Answer, Output, RequestError, TaskStart, Waiter};
+
+use steadfast_store::{Store, StoreError};
+
+/// What became of one attempt to commit.
+pub enum Commit {
+    /// Nothing was waiting.
+    Nothing,
+    /// Everything gathered is on disk. These may go now.
+    Done(Vec<Output>),
+    /// Nothing of it is. Runners must go back to what is on disk; these callers must be told.
+    Failed(Vec<Output>, StoreError),
+}
+
+/// Writes everything gathered so far as one batch.
+pub fn commit_gathered(gather: &Gather, store: &dyn Store) -> Commit {
+    let Some(batched) = gather.take() else { return Commit::Nothing };
+    let written = if batched.batch.is_empty() { Ok(()) } else { store.commit(&batched.batch) };
+    match written {
+        Ok(()) => {
+            gather.committed(&batched);
+            Commit::Done(batched.outputs)
+        }
+        Err(error) => {
+            let mut outputs = batched.outputs;
+            outputs.extend(gather.roll_back(&error));
+            Commit::Failed(outputs, error)
+        }
+    }
+}

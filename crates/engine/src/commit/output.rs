@@ -1,0 +1,86 @@
+//! What leaves the process, and waits for the disk before it does.
+//!
+//! Owns the outputs and how each is let go or called off. Never decides when: see [`super::Gather`].
+
+use std::sync::Arc;
+
+use steadfast_core::ids::{ActorId, Sequence, TaskId};
+use steadfast_core::json::Json;
+use steadfast_store::rows::TaskRow;
+use tokio::sync::oneshot;
+
+/// What a caller outside gets.
+pub type Answer = Result<Json, RequestError>;
+
+/// Where a caller outside waits.
+pub type Waiter = oneshot::Sender<Answer>;
+
+/// Why a request has no answer from its actor.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RequestError {
+    /// Nobody here can run the actor.
+    #[error("this process does not know actors of kind `{0}`")]
+    UnknownKind(String),
+    /// The turn failed and left no trace.
+    #[error("{0}")]
+    Refused(String),
+    /// The store does not take writes now.
+    #[error("not acknowledged: {0}; ask again with the same id")]
+    Unavailable(String),
+    /// As many requests are waiting as may.
+    #[error("{0} requests are waiting already (`requests_waiting_max`); ask again later")]
+    Busy(usize),
+    /// The engine stops or has stopped.
+    #[error("the engine has stopped; ask again with the same id after it has started")]
+    Stopped,
+}
+
+/// Something that may leave once the turn that caused it is on disk.
+pub enum Output {
+    /// An answer for a caller.
+    Answer(Waiter, Answer),
+    /// A task for an executor.
+    Start(TaskStart),
+}
+
+/// A task as an executor gets it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskStart {
+    /// Whose task.
+    pub actor: ActorId,
+    /// Its name within the actor.
+    pub task: TaskId,
+    /// Which dispatch of that name this is.
+    pub sequence: Sequence,
+    /// How many times it may have been started, this time included.
+    pub attempt: u32,
+    /// Which executor runs it.
+    pub executor: Arc<str>,
+    /// What it is given.
+    pub input: Json,
+}
+
+impl TaskStart {
+    pub(crate) fn of(row: &TaskRow, attempt: u32) -> Self {
+        let TaskRow { actor, task, sequence, executor, input } = row.clone();
+        Self { actor, task, sequence, attempt, executor, input }
+    }
+}
+
+impl Output {
+    /// Lets it go. A caller that has left is no fault.
+    pub fn release(self, start: &mut dyn FnMut(TaskStart)) {
+        match self {
+            Self::Answer(waiter, answer) => drop(waiter.send(answer)),
+            Self::Start(task) => start(task),
+        }
+    }
+
+    /// Calls it off, because its turn never happened.
+    pub fn call_off(self, reason: &str) {
+        match self {
+            Self::Answer(waiter, _) => drop(waiter.send(Err(RequestError::Unavailable(reason.to_owned())))),
+            Self::Start(_) => {}
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! The engine as its users see it: open a store, name the kinds of actor, start, ask, stop.
+//!
+//! Owns the threads and their end. Everything that happens between two of them is elsewhere: turns in [`crate::runner`], the way to disk in
+//! [`crate::commit`], tasks in [`crate::tasks`].
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use serde::Serialize;
+use steadfast_core::ids::{ActorId, RequestId, Sequence, Shard};
+use steadfast_core::json::Json;
+use steadfast_core::limits;
+use steadfast_core::turn::Kind;
+use steadfast_store::rows::EventRow;
+use steadfast_store::sqlite::{OpenError, SqliteStore};
+use steadfast_store::{Reader, Store, StoreError};
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::{Semaphore, oneshot};
+
+use crate::commit::{Answer, Gather, Health, RequestError, Waiter};
+use crate::dead_letters::{DeadLetterId, StoredDeadLetter};
+use crate::kinds::Kinds;
+use crate::metrics::Metrics;
+use crate::runner::{Delivery, Runner};
+use crate::settings::Settings;
+use crate::tasks::{Dispatcher, Executor, Executors, TaskEvent, TaskQueue};
+use crate::threads::{Inboxes, Parcel, clock, commit_turns, run_actors, shards_of};
+
+/// Runs actors on a store. Cheap to clone; the last clone to go ends the engine.
+#[derive(Clone)]
+pub struct Engine(Arc<Running>);
+
+/// An engine that is not started yet.
+pub struct Builder {
+    store: Arc<dyn Store>,
+    kinds: Kinds,
+    executors: Executors,
+    settings: Settings,
+}
+
+struct Running {
+    gather: Arc<Gather>,
+    inboxes: Inboxes,
+    reader: Mutex<Box<dyn Reader>>,
+    tasks: UnboundedSender<TaskEvent>,
+    permits: Semaphore,
+    settings: Settings,
+    next_request: AtomicU64,
+    is_stopping: AtomicBool,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    dispatcher: Mutex<Option<tokio::task::JoinHandle<()>>>,
+}
+
+/// Why an engine did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The store does not answer.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The system gives no threads.
+    #[error("a thread could not be started: {0}")]
+    Thread(#[from] std::io::Error),
+    /// There is no async runtime to run tasks on.
+    #[error("an engine starts inside a tokio runtime; call `start` from async code")]
+    NoRuntime,
+}
+
+impl Engine {
+    /// Opens the SQLite store at `path`, or makes it.
+    pub fn open(path: impl AsRef<Path>) -> Result<Builder, OpenError> {
+        Ok(Self::on(Arc::new(SqliteStore::open(path.as_ref())?)))
+    }
+
+    /// Uses a store that is open already.
+    pub fn on(store: Arc<dyn Store>) -> Builder {
+        Builder { store, kinds: Kinds::default(), executors: Executors::default(), settings: Settings::default() }
+    }
+}
+
+impl Builder {
+    /// Adds a kind of actor.
+    #[must_use]
+    pub fn kind(mut self, name: &str, kind: impl Kind + 'static) -> Self {
+        self.kinds.insert(name, kind);
+        self
+    }
+
+    /// Adds an executor for tasks.
+    #[must_use]
+    pub fn executor(mut self, name: &str, executor: impl Executor + 'static) -> Self {
+        self.executors.insert(name, executor);
+        self
+    }
+
+    /// Uses these settings instead of the defaults.
+    #[must_use]
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Starts the threads and takes up what the store holds. Costs what is waiting there, not what exists.
+    pub fn start(self) -> Result<Engine, StartError> {
+        let Self { store, kinds, executors, settings } = self;
+        let runtime = tokio::runtime::Handle::try_current().map_err(|_| StartError::NoRuntime)?;
+        let runners = settings.runners.clamp(1, usize::from(Shard::COUNT));
+        let settings = Settings { runners, ..settings };
+        let gather = Arc::new(Gather::new(store.begin_boot()?, settings.batch_turns_max));
+        let kinds = Arc::new(kinds);
+        let (senders, receivers): (Vec<_>, Vec<_>) = (0..runners).map(|_| mpsc::channel()).unzip();
+        let inboxes = Inboxes::new(senders);
+        let (tasks, task_events) = tokio::sync::mpsc::unbounded_channel();
+
+        let mut ready = Vec::new();
+        for (number, inbox) in receivers.into_iter().enumerate() {
+            let shards = shards_of(number, runners);
+            let runner = Runner::start(gather.clone(), kinds.clone(), &settings, store.reader()?, shards, clock())?;
+            ready.push((runner, inbox));
+        }
+        let queue = TaskQueue::new(settings.tasks_running_max, settings.tasks_queued_max);
+        let dispatcher = Dispatcher::new(queue, store.reader()?, kinds, executors, gather.clone(), inboxes.clone());
+
+        // Made before the threads, so that a thread that cannot be started ends those that were.
+        let running = Running {
+            gather: gather.clone(),
+            inboxes: inboxes.clone(),
+            reader: Mutex::new(store.reader()?),
+            tasks: tasks.clone(),
+            permits: Semaphore::new(settings.requests_waiting_max),
+            settings,
+            next_request: AtomicU64::new(1),
+            is_stopping: AtomicBool::new(false),
+            threads: Mutex::new(Vec::new()),
+            dispatcher: Mutex::new(None),
+        };
+        for (number, (runner, inbox)) in ready.into_iter().enumerate() {
+            let (inboxes, gather) = (inboxes.clone(), gather.clone());
+            running.spawn(&format!("runner-{number}"), move || run_actors(runner, &inbox, &inboxes, &gather))?;
+        }
+        running.spawn("committer", move || commit_turns(&*store, &gather, &tasks, &inboxes))?;
+        *lock(&running.dispatcher) = Some(runtime.spawn(dispatcher.run(task_events)));
+        Ok(Engine(Arc::new(running)))
+    }
+}
+
+impl Engine {
+    /// Asks an actor and waits for its answer. Nothing is remembered of the request itself: see [`Engine::request_as`].
+    pub async fn request<T: Serialize + ?Sized>(&self, actor: &ActorId, body: &T) -> Answer {
+        self.request_as(&self.0.anonymous(), actor, body).await
+    }
+
+    /// Asks an actor under an id of the caller's. The same id again, also after a crash, has no further effect and gets the
+    /// same answer, for as long as ids are remembered.
+    pub async fn request_as<T: Serialize + ?Sized>(&self, id: &RequestId, actor: &ActorId, body: &T) -> Answer {
+        let body = encoded(body)?;
+        self.0
+            .ask(actor.shard(), |waiter| Delivery::Request { actor: actor.clone(), id: id.clone(), body, waiter })
+            .await
+    }
+
+    /// Sends a message and waits until it is on disk, not until it is processed.
+    pub async fn send<T: Serialize + ?Sized>(&self, actor: &ActorId, body: &T) -> Result<(), RequestError> {
+        self.send_as(&self.0.anonymous(), actor, body).await
+    }
+
+    /// Sends a message under an id of the caller's. The same id again sends nothing.
+    pub async fn send_as<T: Serialize + ?Sized>(
+        &self,
+        id: &RequestId,
+        actor: &ActorId,
+        body: &T,
+    ) -> Result<(), RequestError> {
+        let body = encoded(body)?;
+        let sent =
+            self.0.ask(actor.shard(), |waiter| Delivery::Send { actor: actor.clone(), id: id.clone(), body, waiter });
+        sent.await.map(drop)
+    }
+
+    /// Gives a dead letter's input to its actor once more.
+    pub async fn redrive(&self, letter: DeadLetterId) -> Result<(), RequestError> {
+        self.0.ask(letter.shard, |waiter| Delivery::Redrive { letter, waiter }).await.map(drop)
+    }
+
+    /// Throws a dead letter away.
+    pub async fn discard(&self, letter: DeadLetterId) -> Result<(), RequestError> {
+        self.0.ask(letter.shard, |waiter| Delivery::Discard { letter, waiter }).await.map(drop)
+    }
+
+    /// Dead letters after the given one, at most `limit` and at most [`limits::PAGE_ROWS_MAX`].
+    pub fn dead_letters(&self, after: Option<DeadLetterId>, limit: usize) -> Result<Vec<StoredDeadLetter>, StoreError> {
+        let limit = limit.min(limits::PAGE_ROWS_MAX);
+        let reader = lock(&self.0.reader);
+        let mut letters = Vec::new();
+        let first = after.map_or(Shard(0), |letter| letter.shard);
+        for shard in Shard::all().filter(|shard| *shard >= first) {
+            let after: Option<Sequence> = after.filter(|letter| letter.shard == shard).map(|letter| letter.sequence);
+            let rows = reader.dead_letters(shard, after, limit - letters.len())?;
+            letters.extend(rows.into_iter().map(StoredDeadLetter::from));
+            if letters.len() == limit {
+                break;
+            }
+        }
+        Ok(letters)
+    }
+
+    /// An actor's history after the given place, at most `limit` and at most [`limits::PAGE_ROWS_MAX`] entries.
+    pub fn events(&self, actor: &ActorId, after: u64, limit: usize) -> Result<Vec<EventRow>, StoreError> {
+        lock(&self.0.reader).events(actor, after, limit.min(limits::PAGE_ROWS_MAX))
+    }
+
+    /// Counts of what was done since the start.
+    #[must_use]
+    pub fn metrics(&self) -> Metrics {
+        self.0.gather.counters.read()
+    }
+
+    /// Whether the store takes writes.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        self.0.gather.health()
+    }
+
+    /// Ends the engine: no new request is taken, running tasks have `grace` to end, and what was gathered is written. Whatever
+    /// is not done by then is on disk and goes on after the next start. The store is free afterwards.
+    pub async fn stop(self, grace: Duration) {
+        let running = self.0;
+        running.is_stopping.store(true, Ordering::Release);
+        running.permits.close();
+        drop(running.tasks.send(TaskEvent::Stop { grace }));
+        let dispatcher = lock(&running.dispatcher).take();
+        if let Some(dispatcher) = dispatcher {
+            drop(dispatcher.await);
+        }
+        // Joining waits for the last commit, which may take as long as the disk does.
+        drop(tokio::task::spawn_blocking(move || running.end_threads()).await);
+    }
+}
+
+impl Running {
+    fn spawn(&self, name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), std::io::Error> {
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(run)?;
+        lock(&self.threads).push(thread);
+        Ok(())
+    }
+
+    fn anonymous(&self) -> RequestId {
+        RequestId::anonymous(self.next_request.fetch_add(1, Ordering::Relaxed))
+    }
+
+    async fn ask(&self, shard: Shard, delivery: impl FnOnce(Waiter) -> Delivery) -> Answer {
+        let _permit = match self.permits.try_acquire() {
+            Ok(permit) => permit,
+            Err(_) => {
+                let patience = Duration::from_millis(self.settings.request_patience_ms);
+                match tokio::time::timeout(patience, self.permits.acquire()).await {
+                    Ok(Ok(permit)) => permit,
+                    Ok(Err(_closed)) => return Err(RequestError::Stopped),
+                    Err(_elapsed) => return Err(RequestError::Busy(self.settings.requests_waiting_max)),
+                }
+            }
+        };
+        let (waiter, answer) = oneshot::channel();
+        self.inboxes.send_to_shard(shard, delivery(waiter));
+        answer.await.unwrap_or_else(|_| Err(self.unanswered()))
+    }
+
+    /// Why a caller was left without an answer.
+    fn unanswered(&self) -> RequestError {
+        if self.is_stopping.load(Ordering::Acquire) {
+            return RequestError::Stopped;
+        }
+        match self.gather.health() {
+            Health::Unwell(reason) => RequestError::Unavailable(reason),
+            Health::Well => RequestError::Unavailable("a commit failed meanwhile".to_owned()),
+        }
+    }
+
+    fn end_threads(&self) {
+        self.is_stopping.store(true, Ordering::Release);
+        self.permits.close();
+        self.inboxes.send_all(|| Parcel::Stop);
+        let mut threads = std::mem::take(&mut *lock(&self.threads));
+        let committer = threads.pop();
+        for runner in threads {
+            join(runner);
+        }
+        self.gather.close();
+        if let Some(committer) = committer {
+            join(committer);
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.end_threads();
+    }
+}
+
+fn join(thread: JoinHandle<()>) {
+    if thread.join().is_err() {
+        tracing::error!("a thread of the engine panicked");
+    }
+}
+
+fn encoded<T: Serialize + ?Sized>(body: &T) -> Result<Json, RequestError> {
+    let body = Json::encode(body).map_err(|error| RequestError::Refused(error.to_string()))?;
+    if body.bytes() > limits::VALUE_BYTES_MAX {
+        return Err(RequestError::Refused(format!(
+            "the request has {} bytes, the limit is {} (`VALUE_BYTES_MAX`)",
+            body.bytes(),
+            limits::VALUE_BYTES_MAX
+        )));
+    }
+    Ok(body)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    // What is inside stays whole whatever panics: a reader, or a list of threads.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,205 @@
+//! What comes to a runner from outside of it.
+//!
+//! Owns the forms and the way in. Nothing here is a turn: a delivery is put into a mailbox, or answered at once.
+
+use steadfast_core::failure::Failure;
+use steadfast_core::ids::{ActorId, RequestId, Sequence, TaskId};
+use steadfast_core::json::Json;
+use steadfast_core::time::Timestamp;
+use steadfast_store::rows::{MessageRow, Origin};
+
+use super::Runner;
+use super::mailbox::{Entry, Waiting};
+use super::requests::Known;
+use crate::commit::{Answer, Health, Output, RequestError, Waiter};
+use crate::dead_letters::DeadLetterId;
+use crate::metrics::Counters;
+
+/// Something for a runner.
+pub enum Delivery {
+    /// A message from an actor of another runner.
+    Remote(RemoteMessage),
+    /// A request from outside.
+    Request {
+        /// Who is asked.
+        actor: ActorId,
+        /// The caller's id, or one made for it.
+        id: RequestId,
+        /// What is asked.
+        body: Json,
+        /// Where the caller waits.
+        waiter: Waiter,
+    },
+    /// A message from outside. The caller waits only until it is on disk.
+    Send {
+        /// The receiver.
+        actor: ActorId,
+        /// The caller's id, or one made for it.
+        id: RequestId,
+        /// What it says.
+        body: Json,
+        /// Where the caller waits.
+        waiter: Waiter,
+    },
+    /// A task has ended.
+    Task {
+        /// Whose task.
+        actor: ActorId,
+        /// How it ended.
+        outcome: TaskOutcome,
+    },
+    /// A dead letter is to be tried again.
+    Redrive {
+        /// Which.
+        letter: DeadLetterId,
+        /// Where the caller waits.
+        waiter: Waiter,
+    },
+    /// A dead letter is to be removed.
+    Discard {
+        /// Which.
+        letter: DeadLetterId,
+        /// Where the caller waits.
+        waiter: Waiter,
+    },
+}
+
+/// A message on its way between two runners.
+#[derive(Debug, Clone)]
+pub struct RemoteMessage {
+    /// The message, as it is in the batch.
+    pub row: MessageRow,
+    /// The batch that holds it.
+    pub batch: u64,
+    /// The epoch in which it was sent.
+    pub epoch: u64,
+}
+
+/// How a task ended, with what proves which start of it this was.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskOutcome {
+    /// Which task.
+    pub task: TaskId,
+    /// Which dispatch of that name.
+    pub sequence: Sequence,
+    /// Which attempt.
+    pub attempt: u32,
+    /// What it gave.
+    pub outcome: Result<Json, Failure>,
+}
+
+impl Runner {
+    /// Takes something in. Costs no turn.
+    pub fn deliver(&mut self, delivery: Delivery, now: Timestamp) {
+        if self.gather.epoch() != self.epoch {
+            self.roll_back();
+        }
+        // What is on disk comes first: a message sent later must not overtake it.
+        if !self.housekeeping.is_recovered && self.gather.is_well() {
+            self.held.push(delivery);
+            return;
+        }
+        match delivery {
+            Delivery::Remote(message) => self.deliver_remote(message),
+            Delivery::Task { actor, outcome } => self.deliver_task(&actor, outcome),
+            Delivery::Request { actor, id, body, waiter } => {
+                if let Some(waiter) = self.refuse_unless_possible(&actor, waiter) {
+                    self.enqueue(&actor, Entry::new(Waiting::Request { id, body, waiter }));
+                }
+            }
+            Delivery::Send { actor, id, body, waiter } => {
+                if let Some(waiter) = self.refuse_unless_possible(&actor, waiter) {
+                    self.deliver_send(&actor, id, body, waiter, now);
+                }
+            }
+            Delivery::Redrive { letter, waiter } => self.redrive(letter, waiter),
+            Delivery::Discard { letter, waiter } => self.discard(letter, waiter),
+        }
+    }
+
+    fn deliver_remote(&mut self, message: RemoteMessage) {
+        // One of an older epoch was lost with the batch that held it.
+        if message.epoch == self.epoch {
+            self.receive(message.row, message.batch);
+        }
+    }
+
+    /// Puts a message that is in batch `batch` into its mailbox, or leaves it on disk when memory is full.
+    pub(super) fn receive(&mut self, row: MessageRow, batch: u64) {
+        let actor = row.actor.clone();
+        if !self.kinds.knows(&actor) {
+            Counters::add(&self.gather.counters.messages_parked, 1);
+        } else if self.mailbox_bytes + row.body.bytes() <= self.settings.mailbox_bytes_max {
+            self.enqueue(&actor, Entry::from_row(row));
+        } else {
+            Counters::add(&self.gather.counters.messages_spilled, 1);
+            self.enqueue(&actor, Entry::new(Waiting::Spilled { sequence: row.sequence, batch }));
+        }
+    }
+
+    pub(super) fn deliver_task(&mut self, actor: &ActorId, outcome: TaskOutcome) {
+        // The task of an unknown kind stays on disk like everything else of it.
+        if self.kinds.knows(actor) {
+            self.enqueue(actor, Entry::new(Waiting::Task(outcome)));
+        }
+    }
+
+    /// Gives the waiter back when the request can be taken.
+    fn refuse_unless_possible(&self, actor: &ActorId, waiter: Waiter) -> Option<Waiter> {
+        let error = if !self.kinds.knows(actor) {
+            RequestError::UnknownKind(actor.kind().to_owned())
+        } else if !self.gather.is_well()
+            && let Health::Unwell(reason) = self.gather.health()
+        {
+            RequestError::Unavailable(reason)
+        } else {
+            return Some(waiter);
+        };
+        drop(waiter.send(Err(error)));
+        None
+    }
+
+    fn deliver_send(&mut self, actor: &ActorId, id: RequestId, body: Json, waiter: Waiter, now: Timestamp) {
+        match self.known_request(actor, &id) {
+            Err(error) => drop(waiter.send(Err(RequestError::Unavailable(error.to_string())))),
+            Ok(Known::Answered(_) | Known::Unanswered) => {
+                Counters::add(&self.gather.counters.duplicates_dropped, 1);
+                self.answer_when_durable(waiter, Ok(Json::null()));
+            }
+            Ok(Known::New) => self.store_send(actor, &id, body, waiter, now),
+        }
+    }
+
+    fn store_send(&mut self, actor: &ActorId, id: &RequestId, body: Json, waiter: Waiter, now: Timestamp) {
+        let sequence = self.gather.next_sequence();
+        let row = MessageRow {
+            actor: actor.clone(),
+            sequence,
+            origin: Origin::Outside,
+            body,
+            attempts: 0,
+            not_before: Timestamp(0),
+        };
+        let remembered = self.remembered(actor, id, Some(Json::null()), now);
+        let appended = self.gather.append(self.epoch, row.body.bytes(), |writing| {
+            let writes = writing.batch.of(actor);
+            writes.insert_message(row.clone());
+            if let Some(request) = &remembered {
+                writes.remember_request(request.clone());
+            }
+            writing.outputs.push(Output::Answer(waiter, Ok(Json::null())));
+            writing.number
+        });
+        // A failed commit since the check above has called the waiter off with the rest of the batch, or dropped it here.
+        let Ok(batch) = appended else { return };
+        if let Some(request) = remembered {
+            self.uncommitted(actor, batch).requests.insert(request.request, request.reply);
+        }
+        self.receive(row, batch);
+    }
+
+    /// Answers once everything that was gathered until now is on disk.
+    pub(super) fn answer_when_durable(&mut self, waiter: Waiter, answer: Answer) {
+        drop(self.gather.append(self.epoch, 0, |writing| writing.outputs.push(Output::Answer(waiter, answer))));
+    }
+}

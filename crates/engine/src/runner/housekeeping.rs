@@ -1,0 +1,75 @@
+//! What is done when there is nothing else to do.
+//!
+//! Owns the schedule: idle actors leave memory, remembered requests are forgotten when their time is over. Always in small portions.
+
+use steadfast_core::limits;
+use steadfast_core::time::Timestamp;
+use steadfast_store::StoreError;
+
+use super::Runner;
+
+/// How long to wait before reading from a store that failed to read.
+pub(super) const STORE_RETRY_MS: u64 = 100;
+
+/// How often idle actors are looked at.
+const SWEEP_EVERY_MS: u64 = 100;
+
+/// In how many sweeps the hand goes round once: an actor leaves after 10 to 20 seconds without a turn.
+const SWEEPS_PER_ROUND: usize = 100;
+
+/// How often remembered requests are looked through.
+const FORGET_EVERY_MS: u64 = 60_000;
+
+/// The longest sleep: a clock that jumps is noticed after this long.
+const SLEEP_MAX_MS: u64 = 1_000;
+
+#[derive(Default)]
+pub(super) struct Schedule {
+    /// Whether memory holds everything that waits on disk.
+    pub(super) is_recovered: bool,
+    sweep_at: Timestamp,
+    forget_at: Timestamp,
+    has_residents: bool,
+}
+
+impl Schedule {
+    pub(super) fn next_at(&self, now: Timestamp) -> Timestamp {
+        let longest = now.plus_ms(SLEEP_MAX_MS);
+        if self.has_residents { self.sweep_at.min(longest) } else { longest }
+    }
+}
+
+impl Runner {
+    pub(super) fn keep_house(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        if now >= self.housekeeping.sweep_at {
+            self.housekeeping.sweep_at = now.plus_ms(SWEEP_EVERY_MS);
+            self.evict_idle(self.residency.count() / SWEEPS_PER_ROUND + 1);
+        }
+        self.housekeeping.has_residents = self.residency.count() > 0;
+        if now >= self.housekeeping.forget_at {
+            let is_done = self.forget_requests(now)?;
+            self.housekeeping.forget_at =
+                if is_done { now.plus_ms(FORGET_EVERY_MS) } else { now.plus_ms(SWEEP_EVERY_MS) };
+        }
+        Ok(())
+    }
+
+    /// Forgets a page of requests per shard. `false` when there are more.
+    fn forget_requests(&mut self, now: Timestamp) -> Result<bool, StoreError> {
+        let mut is_done = true;
+        for shard in &*self.shards {
+            let expired = self.reader.expired_requests(*shard, now, limits::PAGE_ROWS_MAX)?;
+            if expired.is_empty() {
+                continue;
+            }
+            is_done &= expired.len() < limits::PAGE_ROWS_MAX;
+            // A rollback meanwhile loses nothing: they are found again.
+            drop(self.gather.append(self.epoch, 0, |writing| {
+                for row in &expired {
+                    writing.batch.of(&row.actor).forget_request(&row.request);
+                }
+            }));
+        }
+        Ok(is_done)
+    }
+}

@@ -1,0 +1,224 @@
+//! Running actors: a runner owns the actors of its shards and gives them their turns, one at a time.
+//!
+//! Owns everything about actors in memory: their mailboxes, uncommitted writes, alarms, retries and waiting callers. It is a
+//! plain state machine: [`Runner::deliver`] puts something in, [`Runner::step`] runs one turn. It has no thread and no clock of its own,
+//! so that the simulator can run it step by step. Never waits, never writes to the store: turns go to the
+//! [`Gather`](crate::commit::Gather). Start reading at [`Runner::step`].
+
+mod alarms;
+mod delivery;
+mod failure;
+mod housekeeping;
+mod letters;
+mod mailbox;
+mod recovery;
+mod requests;
+mod residency;
+mod slot;
+mod turn;
+
+pub use delivery::{Delivery, RemoteMessage, TaskOutcome};
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+
+use steadfast_core::ids::{ActorId, Sequence, Shard};
+use steadfast_core::time::Timestamp;
+use steadfast_store::{Reader, StoreError};
+
+use crate::commit::{Gather, Progress};
+use crate::kinds::Kinds;
+use crate::settings::Settings;
+use alarms::Alarms;
+use mailbox::Entry;
+use requests::Waiters;
+use residency::Residency;
+use slot::Slot;
+
+/// Runs the turns of the actors in its shards.
+pub struct Runner {
+    gather: Arc<Gather>,
+    kinds: Arc<Kinds>,
+    settings: Settings,
+    reader: Box<dyn Reader>,
+    shards: Arc<[Shard]>,
+    slots: HashMap<ActorId, Slot>,
+    /// Actors with something in their mailbox, each once.
+    ready: VecDeque<ActorId>,
+    alarms: Alarms,
+    retries: failure::Retries,
+    waiters: Waiters,
+    residency: Residency,
+    /// Actors with uncommitted writes, by the batch that holds them.
+    dirty: VecDeque<(u64, ActorId)>,
+    /// Task results whose turn is not on disk yet, by batch: given again when the batch is lost.
+    unconfirmed: VecDeque<(u64, ActorId, TaskOutcome)>,
+    /// Actors whose next message is on disk but not committed yet.
+    awaiting_commit: Vec<(u64, ActorId)>,
+    /// Dead letters that are gone, by the batch in which they go.
+    taken_letters: BTreeMap<Sequence, u64>,
+    /// Results to be given again once memory holds what is on disk.
+    carried: Vec<(ActorId, TaskOutcome)>,
+    /// What came while memory did not hold what is on disk.
+    held: Vec<Delivery>,
+    outbox: Vec<RemoteMessage>,
+    mailbox_bytes: usize,
+    committed: u64,
+    epoch: u64,
+    housekeeping: housekeeping::Schedule,
+}
+
+/// What a step did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// A turn ran, or something else was done; there may be more.
+    Ran,
+    /// There is nothing to do before this time.
+    Idle(Timestamp),
+    /// The committer must make room first, or the store be well again.
+    Blocked,
+}
+
+impl Runner {
+    /// A runner for `shards`, with the work that the store holds for them.
+    pub fn start(
+        gather: Arc<Gather>,
+        kinds: Arc<Kinds>,
+        settings: &Settings,
+        reader: Box<dyn Reader>,
+        shards: Vec<Shard>,
+        now: Timestamp,
+    ) -> Result<Self, StoreError> {
+        let mut runner = Self {
+            epoch: gather.epoch(),
+            gather,
+            kinds,
+            settings: settings.clone(),
+            reader,
+            slots: HashMap::new(),
+            ready: VecDeque::new(),
+            alarms: Alarms::new(&shards),
+            shards: shards.into(),
+            retries: failure::Retries::default(),
+            waiters: Waiters::default(),
+            residency: Residency::default(),
+            dirty: VecDeque::new(),
+            unconfirmed: VecDeque::new(),
+            awaiting_commit: Vec::new(),
+            taken_letters: BTreeMap::new(),
+            carried: Vec::new(),
+            held: Vec::new(),
+            outbox: Vec::new(),
+            mailbox_bytes: 0,
+            committed: 0,
+            housekeeping: housekeeping::Schedule::default(),
+        };
+        runner.recover(now)?;
+        Ok(runner)
+    }
+
+    /// Does the next thing there is to do: at most one turn.
+    pub fn step(&mut self, now: Timestamp) -> Step {
+        if self.gather.epoch() != self.epoch {
+            self.roll_back();
+        }
+        if !self.gather.has_room() {
+            return Step::Blocked;
+        }
+        match self.try_step(now) {
+            Ok(step) => step,
+            Err(error) => {
+                // Nothing was taken from a mailbox for good: what could not be read is tried again.
+                tracing::error!(%error, "the store cannot be read");
+                Step::Idle(now.plus_ms(housekeeping::STORE_RETRY_MS))
+            }
+        }
+    }
+
+    fn try_step(&mut self, now: Timestamp) -> Result<Step, StoreError> {
+        if !self.housekeeping.is_recovered {
+            self.recover(now)?;
+        }
+        self.observe_commits();
+        self.fire_alarms(now)?;
+        self.release_retries(now);
+        if let Some(actor) = self.ready.pop_front() {
+            self.take_turn(&actor, now)?;
+            self.evict_over_bound();
+            return Ok(Step::Ran);
+        }
+        self.keep_house(now)?;
+        if !self.ready.is_empty() {
+            return Ok(Step::Ran);
+        }
+        Ok(Step::Idle(self.next_wake(now)))
+    }
+
+    /// Messages for actors of other runners, in the order in which they were sent.
+    pub fn take_outbox(&mut self) -> Vec<RemoteMessage> {
+        std::mem::take(&mut self.outbox)
+    }
+
+    /// Puts `entry` behind everything that `actor` has to do.
+    fn enqueue(&mut self, actor: &ActorId, entry: Entry) {
+        let slot = Self::slot_of(&mut self.slots, &mut self.residency, actor);
+        self.mailbox_bytes += entry.bytes();
+        slot.mailbox.push_back(entry);
+        if !slot.is_ready {
+            slot.is_ready = true;
+            self.ready.push_back(actor.clone());
+        }
+    }
+
+    fn slot_of<'a>(slots: &'a mut HashMap<ActorId, Slot>, residency: &mut Residency, actor: &ActorId) -> &'a mut Slot {
+        // Looked up first, so that the common case clones no id.
+        if !slots.contains_key(actor) {
+            residency.enter(actor);
+            slots.insert(actor.clone(), Slot::default());
+        }
+        slots.get_mut(actor).expect("it was inserted on the line above")
+    }
+
+    /// Drops from memory what is on disk by now.
+    fn observe_commits(&mut self) {
+        let Progress { epoch, committed } = self.gather.progress();
+        // Of another epoch, the number says nothing about batches of this one.
+        if committed == self.committed || epoch != self.epoch {
+            return;
+        }
+        self.committed = committed;
+        while let Some((_, actor)) = self.dirty.pop_front_if(|(batch, _)| *batch <= committed) {
+            if let Some(slot) = self.slots.get_mut(&actor) {
+                slot.settle_up_to(committed);
+            }
+        }
+        while self.unconfirmed.pop_front_if(|(batch, ..)| *batch <= committed).is_some() {}
+        self.taken_letters.retain(|_, batch| *batch > committed);
+        let waiting = std::mem::take(&mut self.awaiting_commit);
+        for (batch, actor) in waiting {
+            if batch <= committed {
+                self.make_ready(&actor);
+            } else {
+                self.awaiting_commit.push((batch, actor));
+            }
+        }
+    }
+
+    fn make_ready(&mut self, actor: &ActorId) {
+        if let Some(slot) = self.slots.get_mut(actor)
+            && !slot.is_ready
+            && !slot.mailbox.is_empty()
+        {
+            slot.is_ready = true;
+            self.ready.push_back(actor.clone());
+        }
+    }
+
+    fn next_wake(&self, now: Timestamp) -> Timestamp {
+        [self.alarms.next_due(), self.retries.next_due(), Some(self.housekeeping.next_at(now))]
+            .into_iter()
+            .flatten()
+            .min()
+            .unwrap_or(Timestamp::MAX)
+    }
+}

@@ -1,0 +1,122 @@
+//! Back to what is on disk: at the start, and after a failed commit.
+//!
+//! Owns both, because they are one thing: forget everything in memory, then read what waits. What cannot be read again (results
+//! of tasks that have run) is carried over; callers whose requests are lost are told. Costs what is waiting, not what exists.
+
+use steadfast_core::ids::{ActorId, Shard};
+use steadfast_core::limits;
+use steadfast_core::time::Timestamp;
+use steadfast_store::StoreError;
+use steadfast_store::rows::MessageRow;
+
+use super::alarms::Alarms;
+use super::delivery::TaskOutcome;
+use super::mailbox::{Entry, Waiting};
+use super::{Runner, housekeeping};
+use crate::commit::{Health, RequestError};
+use crate::mutation::Mutation;
+
+impl Runner {
+    /// Forgets everything that is not on disk.
+    pub(super) fn roll_back(&mut self) {
+        let committed = self.gather.end_of_epoch(self.epoch);
+        self.epoch = self.gather.epoch();
+        let reason = match self.gather.health() {
+            Health::Unwell(reason) => reason,
+            Health::Well => "a commit failed".to_owned(),
+        };
+        if self.gather.mutation.is(Mutation::RollbackSkipped) {
+            return;
+        }
+        self.waiters.call_off_after(committed, &reason);
+        let lost = std::mem::take(&mut self.unconfirmed).into_iter().filter(|(batch, ..)| *batch > committed);
+        self.carried.extend(lost.map(|(_, actor, outcome)| (actor, outcome)));
+        for (actor, entry) in self.waiting_entries() {
+            match entry.waiting {
+                Waiting::Task(outcome) => self.carried.push((actor, outcome)),
+                Waiting::Request { waiter, .. } => {
+                    drop(waiter.send(Err(RequestError::Unavailable(reason.clone()))));
+                }
+                // These are on disk, or were lost with the batch that held them.
+                Waiting::Message { .. } | Waiting::Spilled { .. } | Waiting::Alarm { .. } => {}
+            }
+        }
+        self.ready.clear();
+        self.alarms = Alarms::new(&self.shards);
+        self.residency = super::Residency::default();
+        self.dirty.clear();
+        self.awaiting_commit.clear();
+        self.taken_letters.clear();
+        self.outbox.clear();
+        self.mailbox_bytes = 0;
+        self.housekeeping = housekeeping::Schedule::default();
+    }
+
+    /// Everything that waits, in an order that does not depend on how slots are hashed.
+    fn waiting_entries(&mut self) -> Vec<(ActorId, Entry)> {
+        let mut slots: Vec<_> = std::mem::take(&mut self.slots).into_iter().collect();
+        slots.sort_by(|(left, _), (right, _)| left.cmp(right));
+        let waiting = slots
+            .into_iter()
+            .flat_map(|(actor, slot)| slot.mailbox.into_iter().map(move |entry| (actor.clone(), entry)));
+        waiting.chain(self.retries.drain()).collect()
+    }
+
+    /// Keeps a task's result whose turn came too late for its batch.
+    pub(super) fn carry_over(&mut self, actor: &ActorId, entry: Entry) {
+        if let Waiting::Task(outcome) = entry.waiting {
+            self.carried.push((actor.clone(), outcome));
+        }
+    }
+
+    /// Reads what waits on disk, then takes in what came meanwhile.
+    pub(super) fn recover(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        let mut waiting = Vec::new();
+        for shard in &*self.shards {
+            self.read_messages(*shard, &mut waiting)?;
+        }
+        if self.gather.mutation.is(Mutation::AlarmEarly) {
+            self.alarms.fire_early(1_000);
+        }
+        for row in waiting {
+            if row.not_before > now && self.kinds.knows(&row.actor) {
+                let (actor, due) = (row.actor.clone(), row.not_before);
+                let waiting = Waiting::Spilled { sequence: row.sequence, batch: 0 };
+                self.park(&actor, Entry { waiting, attempts: row.attempts }, due);
+            } else {
+                self.receive(row, 0);
+            }
+        }
+        self.housekeeping.is_recovered = true;
+        let carried: Vec<(ActorId, TaskOutcome)> = std::mem::take(&mut self.carried);
+        for (actor, outcome) in carried {
+            self.deliver_task(&actor, outcome);
+        }
+        for delivery in std::mem::take(&mut self.held) {
+            self.deliver(delivery, now);
+        }
+        Ok(())
+    }
+
+    fn read_messages(&self, shard: Shard, waiting: &mut Vec<MessageRow>) -> Result<(), StoreError> {
+        let mut after = None;
+        loop {
+            let page = self.reader.messages(
+                shard,
+                after.as_ref().map(|(actor, sequence)| (actor, *sequence)),
+                limits::PAGE_ROWS_MAX,
+            )?;
+            let is_last = page.len() < limits::PAGE_ROWS_MAX;
+            after = page.last().map(|row| (row.actor.clone(), row.sequence));
+            // Those sent since this epoch began come by memory, and may be on disk already.
+            waiting.extend(page.into_iter().filter(|row| row.sequence < self.gather.epoch_begins_at()));
+            if is_last {
+                return Ok(());
+            }
+        }
+    }
+
+    pub(super) fn owns(&self, actor: &ActorId) -> bool {
+        self.shards.binary_search(&actor.shard()).is_ok()
+    }
+}

@@ -1,0 +1,314 @@
+//! One turn: from the front of a mailbox to the open batch.
+//!
+//! Owns the order of things in a turn: is the input still current, load the actor, run it, put everything it wants into
+//! the batch, and only then let other actors of this process see it. A turn that errs or panics gets no further than
+//! running. Start reading at [`Runner::take_turn`].
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use steadfast_core::ids::ActorId;
+use steadfast_core::time::Timestamp;
+use steadfast_core::turn::{AlarmChange, Dispatch, Effects, Emit, Kind, Send, Turn, TurnError};
+use steadfast_store::batch::ActorWrites;
+use steadfast_store::rows::{EventRow, MessageRow, Origin, TaskRow};
+use steadfast_store::{Reader, StoreError};
+
+use super::Runner;
+use super::delivery::RemoteMessage;
+use super::mailbox::{Entry, Waiting};
+use super::requests::{Answers, Known};
+use super::slot::{Slot, SlotStorage, Uncommitted};
+use crate::commit::{Output, TaskStart};
+use crate::metrics::Counters;
+use crate::mutation::Mutation;
+
+/// What is to be done with an input at the front of a mailbox.
+enum Next {
+    Run,
+    /// It has no effect any more.
+    Drop,
+    /// Its body is on disk once this batch is.
+    Await(u64),
+    /// A request that was asked before.
+    Repeated(Known),
+}
+
+impl Runner {
+    /// Gives `actor` its next turn. On an error the input is back at the front of its mailbox.
+    pub(super) fn take_turn(&mut self, actor: &ActorId, now: Timestamp) -> Result<(), StoreError> {
+        let Some(slot) = self.slots.get_mut(actor) else { return Ok(()) };
+        slot.is_ready = false;
+        let Some(mut entry) = slot.mailbox.pop_front() else { return Ok(()) };
+        self.mailbox_bytes -= entry.bytes();
+        let next = match self.examine(actor, &mut entry, now) {
+            Ok(next) => next,
+            Err(error) => {
+                self.put_back(actor, entry);
+                self.make_ready(actor);
+                return Err(error);
+            }
+        };
+        match next {
+            Next::Run => self.run(actor, entry, now)?,
+            Next::Drop => Counters::add(&self.gather.counters.duplicates_dropped, 1),
+            Next::Await(batch) => {
+                self.put_back(actor, entry);
+                self.awaiting_commit.push((batch, actor.clone()));
+                return Ok(());
+            }
+            Next::Repeated(known) => self.answer_repeated(actor, entry, known),
+        }
+        self.make_ready(actor);
+        Ok(())
+    }
+
+    pub(super) fn put_back(&mut self, actor: &ActorId, entry: Entry) {
+        let slot = Self::slot_of(&mut self.slots, &mut self.residency, actor);
+        self.mailbox_bytes += entry.bytes();
+        slot.is_alarm_queued |= matches!(entry.waiting, Waiting::Alarm { .. });
+        slot.mailbox.push_front(entry);
+    }
+
+    /// Finds out whether the input is still current, and reads what is missing of it.
+    fn examine(&mut self, actor: &ActorId, entry: &mut Entry, now: Timestamp) -> Result<Next, StoreError> {
+        match &entry.waiting {
+            Waiting::Message { .. } => Ok(Next::Run),
+            Waiting::Spilled { batch, .. } if *batch > self.committed => Ok(Next::Await(*batch)),
+            Waiting::Spilled { sequence, .. } => Ok(match self.reader.message(actor, *sequence)? {
+                None => Next::Drop,
+                Some(row) => {
+                    *entry = Entry::from_row(row);
+                    Next::Run
+                }
+            }),
+            Waiting::Alarm { .. } => {
+                let slot = Self::slot_of(&mut self.slots, &mut self.residency, actor);
+                slot.is_alarm_queued = false;
+                match slot.head(actor, &*self.reader)?.alarm {
+                    // It may have been moved since it was queued, and may be due all the same.
+                    Some(due) if self.alarms.is_due(due, now) => {
+                        entry.waiting = Waiting::Alarm { due };
+                        Ok(Next::Run)
+                    }
+                    Some(_) | None => Ok(Next::Drop),
+                }
+            }
+            Waiting::Task(outcome) => {
+                let is_current = match self.slots.get(actor).and_then(|slot| slot.uncommitted_task(&outcome.task)) {
+                    Some(dispatched) => dispatched == Some(outcome.sequence),
+                    None => self.reader.task(actor, &outcome.task)?.is_some_and(|row| {
+                        row.sequence == outcome.sequence && outcome.attempt == self.gather.attempt_of(row.sequence)
+                    }),
+                };
+                let is_accepted = is_current || self.gather.mutation.is(Mutation::SettledTwice);
+                Ok(if is_accepted { Next::Run } else { Next::Drop })
+            }
+            Waiting::Request { id, .. } => Ok(match self.known_request(actor, id)? {
+                Known::New => Next::Run,
+                known @ (Known::Unanswered | Known::Answered(_)) => Next::Repeated(known),
+            }),
+        }
+    }
+
+    fn run(&mut self, actor: &ActorId, entry: Entry, now: Timestamp) -> Result<(), StoreError> {
+        let slot = Self::slot_of(&mut self.slots, &mut self.residency, actor);
+        slot.is_recent = true;
+        if let Err(error) = slot.head(actor, &*self.reader) {
+            self.put_back(actor, entry);
+            return Err(error);
+        }
+        if slot.actor.is_none() {
+            Counters::add(&self.gather.counters.loads, 1);
+        }
+        let kind = self.kinds.of(actor).expect("an input of an unknown kind is never put into a mailbox");
+        // The actor is dropped after a panic and made again from its rows, so nothing broken is seen afterwards.
+        let ran = catch_unwind(AssertUnwindSafe(|| run_turn(slot, actor, &entry.waiting, kind, &*self.reader, now)));
+        match ran {
+            Ok(Ok(effects)) => self.apply(actor, entry, effects, now),
+            Ok(Err(TurnError::StoreUnavailable(reason))) => {
+                slot.actor = None;
+                self.put_back(actor, entry);
+                return Err(StoreError::Failed(reason));
+            }
+            Ok(Err(error)) => self.after_failure(actor, entry, &error.to_string(), now),
+            Err(panic) => self.after_failure(actor, entry, &panic_message(&*panic), now),
+        }
+        Ok(())
+    }
+
+    /// Puts everything a turn wants into the open batch, then shows it to the actors of this process.
+    fn apply(&mut self, actor: &ActorId, mut entry: Entry, effects: Effects, now: Timestamp) {
+        let bytes = effects.bytes() + entry.bytes();
+        let Effects { writes, sends, mut alarm, dispatches, events, replies, .. } = effects;
+        if matches!(entry.waiting, Waiting::Alarm { .. }) {
+            Counters::add(&self.gather.counters.alarms_fired, 1);
+            if alarm == AlarmChange::Keep {
+                alarm = AlarmChange::Off;
+            }
+        }
+        let messages = self.messages_of(actor, sends);
+        let events = self.events_of(actor, events, now);
+        let tasks = self.tasks_of(actor, dispatches);
+        let Answers { released, remembered, unanswered } = self.answers_of(actor, &mut entry.waiting, replies, now);
+        let gather = &self.gather;
+        let appended = gather.append(self.epoch, bytes, |writing| {
+            let of_actor = writing.batch.of(actor);
+            if !gather.mutation.is(Mutation::MessageKept) {
+                consume(&entry.waiting, of_actor);
+            }
+            of_actor.state.extend(writes.iter().map(|(key, value)| (key.clone(), value.clone())));
+            if alarm != AlarmChange::Keep && !gather.mutation.is(Mutation::AlarmUnwritten) {
+                of_actor.alarm = alarm;
+            }
+            of_actor.events.extend(events);
+            for row in &tasks {
+                of_actor.insert_task(row.clone());
+                writing.outputs.push(Output::Start(TaskStart::of(row, 1)));
+            }
+            for row in &remembered {
+                of_actor.remember_request(row.clone());
+            }
+            writing.outputs.extend(released);
+            for row in &messages {
+                writing.batch.of(&row.actor).insert_message(row.clone());
+            }
+            writing.number
+        });
+        let Ok(batch) = appended else {
+            self.carry_over(actor, entry);
+            return;
+        };
+        let is_changed = !writes.is_empty();
+        let uncommitted = self.uncommitted(actor, batch);
+        merge(&mut uncommitted.state, writes);
+        uncommitted.requests.extend(remembered.into_iter().map(|row| (row.request, row.reply)));
+        uncommitted.tasks.extend(tasks.into_iter().map(|row| (row.task, Some(row.sequence))));
+        if let Waiting::Task(outcome) = entry.waiting {
+            uncommitted.tasks.entry(outcome.task.clone()).or_insert(None);
+            Counters::add(&self.gather.counters.tasks_settled, 1);
+            self.unconfirmed.push_back((batch, actor.clone(), outcome));
+        }
+        if let Some((id, waiter)) = unanswered {
+            self.waiters.insert(actor, id, batch, waiter);
+        }
+        self.after_turn(actor, alarm, is_changed);
+        self.show(messages, batch);
+    }
+
+    /// Notes in memory what the turn did to the actor's head.
+    fn after_turn(&mut self, actor: &ActorId, alarm: AlarmChange, is_changed: bool) {
+        let slot = Self::slot_of(&mut self.slots, &mut self.residency, actor);
+        let bytes = slot.actor.as_ref().map_or(0, |loaded| loaded.bytes());
+        self.residency.resize(&mut slot.bytes, bytes);
+        let head = slot.head.as_mut().expect("the head is read before every turn");
+        head.has_state |= is_changed;
+        match alarm {
+            AlarmChange::Keep => {}
+            AlarmChange::Off => head.alarm = None,
+            AlarmChange::At(due) => {
+                head.alarm = Some(due);
+                self.alarms.set(actor, due);
+            }
+        }
+    }
+
+    /// Hands messages to their receivers: here, or by way of the outbox.
+    pub(super) fn show(&mut self, messages: Vec<MessageRow>, batch: u64) {
+        for row in messages {
+            if self.owns(&row.actor) {
+                self.receive(row, batch);
+            } else {
+                self.outbox.push(RemoteMessage { row, batch, epoch: self.epoch });
+            }
+        }
+    }
+
+    fn messages_of(&self, actor: &ActorId, sends: Vec<Send>) -> Vec<MessageRow> {
+        let row = |Send { to, body }| MessageRow {
+            actor: to,
+            sequence: self.gather.next_sequence(),
+            origin: Origin::Actor(actor.clone()),
+            body,
+            attempts: 0,
+            not_before: Timestamp(0),
+        };
+        sends.into_iter().map(row).collect()
+    }
+
+    fn tasks_of(&self, actor: &ActorId, dispatches: Vec<Dispatch>) -> Vec<TaskRow> {
+        let row = |Dispatch { task, executor, input }| TaskRow {
+            actor: actor.clone(),
+            task,
+            sequence: self.gather.next_sequence(),
+            executor,
+            input,
+        };
+        dispatches.into_iter().map(row).collect()
+    }
+
+    fn events_of(&mut self, actor: &ActorId, events: Vec<Emit>, now: Timestamp) -> Vec<EventRow> {
+        let head = self.slots.get_mut(actor).and_then(|slot| slot.head.as_mut());
+        let head = head.expect("the head is read before every turn");
+        let row = |Emit { kind, data }| {
+            head.last_event += 1;
+            EventRow { actor: actor.clone(), sequence: head.last_event, at: now, kind, data }
+        };
+        events.into_iter().map(row).collect()
+    }
+
+    /// The uncommitted writes of `actor`, to which batch `batch` adds something.
+    pub(super) fn uncommitted(&mut self, actor: &ActorId, batch: u64) -> &mut Uncommitted {
+        let slot = Self::slot_of(&mut self.slots, &mut self.residency, actor);
+        let uncommitted = slot.uncommitted.get_or_insert_default();
+        if uncommitted.batch != batch {
+            uncommitted.batch = batch;
+            self.dirty.push_back((batch, actor.clone()));
+        }
+        uncommitted
+    }
+}
+
+/// Runs the actor, made from its rows first if it is not in memory.
+fn run_turn(
+    slot: &mut Slot,
+    id: &ActorId,
+    waiting: &Waiting,
+    kind: &dyn Kind,
+    reader: &dyn Reader,
+    now: Timestamp,
+) -> Result<Effects, TurnError> {
+    let head = slot.head.expect("the head is read before every turn");
+    let storage = SlotStorage {
+        actor: id,
+        uncommitted: slot.uncommitted.as_ref().map(|uncommitted| &uncommitted.state),
+        is_on_disk: head.has_state,
+        reader,
+    };
+    let input = waiting.input().map_err(TurnError::Failed)?;
+    if slot.actor.is_none() {
+        slot.actor = Some(kind.load(id, &storage)?);
+    }
+    let alarm = if matches!(waiting, Waiting::Alarm { .. }) { None } else { head.alarm };
+    let mut turn = Turn::begin(id, now, alarm, &storage);
+    slot.actor.as_mut().expect("it was loaded just above").turn(&mut turn, &input)?;
+    turn.end()
+}
+
+/// Takes the input away in the same batch that holds its effects.
+pub(super) fn consume(waiting: &Waiting, writes: &mut ActorWrites) {
+    match waiting {
+        Waiting::Message { sequence, .. } | Waiting::Spilled { sequence, .. } => writes.consume_message(*sequence),
+        Waiting::Alarm { .. } => writes.alarm = AlarmChange::Off,
+        Waiting::Task(outcome) => writes.settle_task(&outcome.task),
+        Waiting::Request { .. } => {}
+    }
+}
+
+fn merge<K: Ord, V>(into: &mut std::collections::BTreeMap<K, V>, mut from: std::collections::BTreeMap<K, V>) {
+    if into.is_empty() { *into = from } else { into.append(&mut from) }
+}
+
+fn panic_message(panic: &(dyn std::any::Any + std::marker::Send)) -> String {
+    let message = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    format!("the turn panicked: {}", message.unwrap_or("no message"))
+}
