@@ -1,0 +1,21 @@
+//! Small actors that show the runtime: used by the simulator, the benchmarks and the engine's tests.
+//!
+//! Owns nothing but them. Each has one file; none is for users.
+
+pub mod chain;
+pub mod counter;
+pub mod courier;
+pub mod errand;
+pub mod fragile;
+pub mod ticker;
+
+use steadfast_core::ids::ActorId;
+
+/// The actor `name` of `kind`, for names that are written in code.
+///
+/// # Panics
+/// When the name is not allowed.
+#[must_use]
+pub fn actor(kind: &str, name: &str) -> ActorId {
+    ActorId::new(kind, name).expect("the name is written in code")
+}

@@ -1,0 +1,175 @@
+//! Clients: what is asked of the engine, and what each of them may rely on.
+//!
+//! Owns the operations and what is known of each from outside: asked, answered, or cut off. A client that gave an id asks again until
+//! it is answered; one that gave none asks once. Knows nothing of what is inside the engine.
+
+use steadfast::RequestError;
+use steadfast::commit::{Answer, Waiter};
+use steadfast::runner::Delivery;
+use steadfast_core::ids::{ActorId, RequestId};
+use steadfast_core::json::Json;
+use steadfast_core::time::Timestamp;
+use tokio::sync::oneshot;
+use tokio::sync::oneshot::error::TryRecvError;
+
+use crate::actors::fragile::Knock;
+use crate::actors::{actor, chain, counter, courier, errand, fragile, ticker};
+use crate::random::Random;
+
+/// One thing a client wants.
+pub(crate) struct Operation {
+    pub(crate) what: What,
+    /// `None` for a client that gives no id.
+    pub(crate) id: Option<RequestId>,
+    waiting: Vec<oneshot::Receiver<Answer>>,
+    pub(crate) answer: Option<Json>,
+    pub(crate) asked: u64,
+}
+
+/// What a client wants.
+#[derive(Debug, Clone)]
+pub(crate) enum What {
+    /// Add to a counter.
+    Add { counter: ActorId, add: u64 },
+    /// Add to a counter by a message.
+    AddByMessage { counter: ActorId, add: u64 },
+    /// Let a courier send parcels.
+    Deliver { from: ActorId, to: ActorId, count: u64 },
+    /// Start a ticker.
+    Tick { ticker: ActorId, start: ticker::Start },
+    /// Run a task.
+    Run { errand: ActorId, task: String },
+    /// Knock at a fragile actor by a message.
+    Knock { fragile: ActorId, knock: Knock },
+    /// Call down a chain.
+    Nest { chain: ActorId, depth: u64 },
+}
+
+impl Operation {
+    /// Something that a client might want.
+    pub(crate) fn random(number: usize, random: &mut Random, now: Timestamp) -> Self {
+        let what = match random.below(8) {
+            0 if random.percent(40) => return Self::anonymous(random.between(1, 9)),
+            0 => What::Add { counter: some(counter::KIND, 3, random), add: random.between(1, 9) },
+            1 => What::AddByMessage { counter: some(counter::KIND, 3, random), add: random.between(1, 9) },
+            2 | 3 => What::Deliver {
+                from: some(courier::KIND, 4, random),
+                to: some(courier::KIND, 4, random),
+                count: random.between(1, 6),
+            },
+            4 => What::Tick {
+                ticker: actor(ticker::KIND, &number.to_string()),
+                start: ticker::Start {
+                    first: now.plus_ms(random.between(0, 200_000)),
+                    every_ms: random.between(1, 90_000),
+                    times: random.between(1, 4),
+                },
+            },
+            5 => What::Run { errand: some(errand::KIND, 2, random), task: format!("task-{number}") },
+            6 => {
+                let until = Knock::ErrorUntil(now.plus_ms(random.between(0, 300)));
+                let knock = *random.pick(&[Knock::Softly, Knock::Softly, Knock::Error, Knock::Panic, until]);
+                What::Knock { fragile: some(fragile::KIND, 2, random), knock }
+            }
+            _ => What::Nest { chain: chain::first(&format!("c{number}")), depth: random.between(0, 12) },
+        };
+        let id = RequestId::given(&format!("op-{number}")).expect("letters, a dash and digits");
+        Self { what, id: Some(id), waiting: Vec::new(), answer: None, asked: 0 }
+    }
+
+    fn anonymous(add: u64) -> Self {
+        let what = What::Add { counter: unsure_counter(), add };
+        Self { what, id: None, waiting: Vec::new(), answer: None, asked: 0 }
+    }
+
+    pub(crate) fn actor(&self) -> &ActorId {
+        match &self.what {
+            What::Add { counter, .. } | What::AddByMessage { counter, .. } => counter,
+            What::Deliver { from, .. } => from,
+            What::Tick { ticker, .. } => ticker,
+            What::Run { errand, .. } => errand,
+            What::Knock { fragile, .. } => fragile,
+            What::Nest { chain, .. } => chain,
+        }
+    }
+
+    /// Whether its client would ask now.
+    pub(crate) fn wants_to_ask(&self) -> bool {
+        self.answer.is_none() && self.waiting.is_empty() && (self.id.is_some() || self.asked == 0)
+    }
+
+    /// Whether its client has nothing more to do or to hope for.
+    pub(crate) fn is_over(&self) -> bool {
+        self.waiting.is_empty() && !self.wants_to_ask()
+    }
+
+    /// Asks. `anonymous` is an id for a client that gives none.
+    pub(crate) fn ask(&mut self, anonymous: u64) -> Delivery {
+        self.asked += 1;
+        let (waiter, answer) = oneshot::channel();
+        self.waiting.push(answer);
+        let id = self.id.clone().unwrap_or_else(|| RequestId::anonymous(anonymous));
+        self.delivery(id, waiter)
+    }
+
+    fn delivery(&self, id: RequestId, waiter: Waiter) -> Delivery {
+        let actor = self.actor().clone();
+        let request = |actor, id, body, waiter| Delivery::Request { actor, id, body, waiter };
+        match &self.what {
+            What::Add { add, .. } => request(actor, id, json(&counter::Add { add: *add }), waiter),
+            What::AddByMessage { add, .. } => {
+                Delivery::Send { actor, id, body: json(&counter::Add { add: *add }), waiter }
+            }
+            What::Deliver { to, count, .. } => {
+                request(actor, id, json(&courier::Deliver { to: to.clone(), count: *count }), waiter)
+            }
+            What::Tick { start, .. } => request(actor, id, json(start), waiter),
+            What::Run { task, .. } => {
+                let run = errand::Run { task: task.clone(), executor: "echo".to_owned(), input: json(task) };
+                request(actor, id, json(&run), waiter)
+            }
+            What::Knock { knock, .. } => Delivery::Send { actor, id, body: json(knock), waiter },
+            What::Nest { depth, .. } => request(actor, id, json(&chain::Nest { depth: *depth }), waiter),
+        }
+    }
+
+    /// Looks whether an answer has come. A line for the history when something has, an error when it must not be.
+    pub(crate) fn look(&mut self) -> Result<Option<String>, String> {
+        let mut news = None;
+        let mut still_waiting = Vec::new();
+        for mut waiting in std::mem::take(&mut self.waiting) {
+            match waiting.try_recv() {
+                Err(TryRecvError::Empty) => still_waiting.push(waiting),
+                Err(TryRecvError::Closed) => news = Some("is cut off".to_owned()),
+                Ok(Err(RequestError::Unavailable(_) | RequestError::Stopped)) => {
+                    news = Some("is called off".to_owned())
+                }
+                Ok(Err(error)) => return Err(format!("{:?} was refused: {error}", self.what)),
+                Ok(Ok(answer)) => {
+                    news = Some(format!("is answered {answer}"));
+                    match &self.answer {
+                        Some(before) if *before != answer => {
+                            return Err(format!("{:?} was answered {before}, and then {answer}", self.what));
+                        }
+                        Some(_) | None => self.answer = Some(answer),
+                    }
+                }
+            }
+        }
+        self.waiting = still_waiting;
+        Ok(news)
+    }
+}
+
+/// The counter of clients that give no id: what it holds is known only within bounds.
+pub(crate) fn unsure_counter() -> ActorId {
+    actor(counter::KIND, "unsure")
+}
+
+fn some(kind: &str, of: u64, random: &mut Random) -> ActorId {
+    actor(kind, &random.between(0, of - 1).to_string())
+}
+
+fn json<T: serde::Serialize>(value: &T) -> Json {
+    Json::encode(value).expect("the simulator's own forms are JSON")
+}

@@ -1,0 +1,244 @@
+//! What must be true, whatever happened.
+//!
+//! Owns the promises of the runtime as checks on what is on disk and what clients were told. Never looks into the engine.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use steadfast::commit::TaskStart;
+use steadfast_core::ids::{ActorId, Shard};
+use steadfast_core::limits::PAGE_ROWS_MAX;
+use steadfast_core::time::Timestamp;
+use steadfast_store::{Reader, Store};
+
+use crate::actors::fragile::{Heard, Knock};
+use crate::actors::{courier, errand, fragile, ticker};
+use crate::clients::{Operation, What, unsure_counter};
+use crate::store::FaultyStore;
+use crate::world::World;
+
+/// A task may only leave when its dispatch is on disk.
+pub(crate) fn task_is_on_disk(store: &FaultyStore, task: &TaskStart) -> Result<(), String> {
+    let reader = store.reader().map_err(text)?;
+    match reader.task(&task.actor, &task.task).map_err(text)? {
+        Some(row) if row.sequence == task.sequence => Ok(()),
+        Some(_) | None => Err(format!("task `{}` left before its dispatch was on disk", task.task)),
+    }
+}
+
+/// What must hold at any moment: nothing acknowledged is lost, nothing came out of order or early.
+pub(crate) fn after_a_crash(world: &World) -> Result<(), String> {
+    let reader = world.reader()?;
+    for (counter, sums) in counter_sums(&world.operations) {
+        let count = counted(&*reader, &counter)?;
+        if count < sums.answered_requests {
+            return Err(format!("{counter} holds {count}, but {} were acknowledged", sums.answered_requests));
+        }
+    }
+    for operation in &world.operations {
+        match &operation.what {
+            What::Deliver { from, to, .. } => couriers_are_in_order(&*reader, from, to)?,
+            What::Tick { ticker, start } => ticks_are_in_time(&*reader, ticker, start).map(drop)?,
+            What::Add { .. }
+            | What::AddByMessage { .. }
+            | What::Run { .. }
+            | What::Knock { .. }
+            | What::Nest { .. } => {}
+        }
+    }
+    Ok(())
+}
+
+/// What must hold when everything has come to its end: each effect once.
+pub(crate) fn at_the_end(world: &World) -> Result<(), String> {
+    after_a_crash(world)?;
+    let reader = world.reader()?;
+    for (counter, sums) in counter_sums(&world.operations) {
+        let count = counted(&*reader, &counter)?;
+        let is_right = if counter == unsure_counter() {
+            (sums.answered_requests..=sums.asked).contains(&count)
+        } else {
+            count == sums.asked
+        };
+        if !is_right {
+            return Err(format!("{counter} holds {count}, and {sums:?}"));
+        }
+    }
+    only_fragile_actors_have_dead_letters(&*reader)?;
+    parcels_have_arrived(&*reader, &world.operations)?;
+    knocks_were_heard(&*reader, &world.operations)?;
+    for operation in &world.operations {
+        match &operation.what {
+            What::Tick { ticker, start } => {
+                let ticks = ticks_are_in_time(&*reader, ticker, start)?;
+                if operation.answer.is_some() && ticks != start.times {
+                    return Err(format!("{ticker} ticked {ticks} times, not {}", start.times));
+                }
+            }
+            What::Run { errand, task } => task_was_settled_once(&*reader, errand, task)?,
+            What::Nest { chain, depth } => {
+                let levels: Option<u64> = operation.answer.as_ref().and_then(|answer| answer.decode().ok());
+                if levels != Some(*depth) {
+                    return Err(format!("{chain} of depth {depth} answered {levels:?}"));
+                }
+            }
+            What::Add { .. } | What::AddByMessage { .. } | What::Deliver { .. } | What::Knock { .. } => {}
+        }
+    }
+    Ok(())
+}
+
+/// Whether nothing waits on disk.
+pub(crate) fn is_at_rest(store: &FaultyStore) -> Result<bool, String> {
+    let reader = store.reader().map_err(text)?;
+    for shard in Shard::all() {
+        let has_messages = !reader.messages(shard, None, 1).map_err(text)?.is_empty();
+        let has_tasks = !reader.tasks(shard, None, 1).map_err(text)?.is_empty();
+        let has_alarms = !reader.alarms(shard, (Timestamp(0), ""), Timestamp::MAX, 1).map_err(text)?.is_empty();
+        if has_messages || has_tasks || has_alarms {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// What waits, for the message of a world that never ends.
+pub(crate) fn what_is_left(world: &World) -> String {
+    let open = world.operations.iter().filter(|operation| !operation.is_over()).map(|operation| &operation.what);
+    let mut left = vec![format!("operations {:?}", open.collect::<Vec<_>>())];
+    if let Ok(reader) = world.reader() {
+        for shard in Shard::all() {
+            left.extend(reader.messages(shard, None, 3).into_iter().flatten().map(|row| format!("{row:?}")));
+            left.extend(reader.tasks(shard, None, 3).into_iter().flatten().map(|row| format!("{row:?}")));
+            let alarms = reader.alarms(shard, (Timestamp(0), ""), Timestamp::MAX, 3);
+            left.extend(alarms.into_iter().flatten().map(|row| format!("{row:?}")));
+            left.extend(reader.dead_letters(shard, None, 3).into_iter().flatten().map(|row| format!("{row:?}")));
+        }
+    }
+    left.join("; ").chars().take(4_000).collect()
+}
+
+/// What clients asked of one counter.
+#[derive(Debug, Default)]
+struct Sums {
+    asked: u64,
+    /// Answered as requests, whose effect is there with the answer; a message's effect may come later.
+    answered_requests: u64,
+}
+
+fn counter_sums(operations: &[Operation]) -> BTreeMap<ActorId, Sums> {
+    let mut sums: BTreeMap<ActorId, Sums> = BTreeMap::new();
+    for operation in operations.iter().filter(|operation| operation.asked > 0) {
+        if let What::Add { counter, add } | What::AddByMessage { counter, add } = &operation.what {
+            let of_counter = sums.entry(counter.clone()).or_default();
+            of_counter.asked += add;
+            if operation.answer.is_some() && matches!(operation.what, What::Add { .. }) {
+                of_counter.answered_requests += add;
+            }
+        }
+    }
+    sums
+}
+
+fn counted(reader: &dyn Reader, counter: &ActorId) -> Result<u64, String> {
+    read(reader, counter, "count").map(|count: Option<u64>| count.unwrap_or(0))
+}
+
+fn couriers_are_in_order(reader: &dyn Reader, from: &ActorId, to: &ActorId) -> Result<(), String> {
+    for courier in [from, to] {
+        if let Some(violation) = read::<String>(reader, courier, courier::VIOLATION)? {
+            return Err(format!("{courier}: {violation}"));
+        }
+    }
+    Ok(())
+}
+
+fn parcels_have_arrived(reader: &dyn Reader, operations: &[Operation]) -> Result<(), String> {
+    let mut expected: BTreeMap<(&ActorId, &ActorId), u64> = BTreeMap::new();
+    for operation in operations {
+        if let What::Deliver { from, to, count } = &operation.what {
+            *expected.entry((from, to)).or_default() += count;
+        }
+    }
+    for ((from, to), count) in expected {
+        let received: u64 = read(reader, to, &courier::received_key(from))?.unwrap_or(0);
+        if received != count {
+            return Err(format!("{to} received {received} parcels of {from}, not {count}"));
+        }
+    }
+    Ok(())
+}
+
+fn knocks_were_heard(reader: &dyn Reader, operations: &[Operation]) -> Result<(), String> {
+    let mut expected: BTreeMap<&ActorId, (Heard, u64)> = BTreeMap::new();
+    for operation in operations {
+        if let What::Knock { fragile, knock } = &operation.what {
+            let (heard, unsure) = expected.entry(fragile).or_default();
+            match knock {
+                Knock::Softly => heard.knocks += 1,
+                Knock::Error | Knock::Panic => heard.letters += 1,
+                // Three tries may be over before its time, or not.
+                Knock::ErrorUntil(_) => *unsure += 1,
+            }
+        }
+    }
+    for (actor, (sure, unsure)) in expected {
+        let heard: Heard = read(reader, actor, "heard")?.unwrap_or_default();
+        let letters = reader.dead_letters(actor.shard(), None, PAGE_ROWS_MAX).map_err(text)?;
+        let letters = letters.iter().filter(|letter| letter.actor == *actor).count() as u64;
+        let is_right = heard.knocks >= sure.knocks
+            && heard.letters >= sure.letters
+            && heard.knocks + heard.letters == sure.knocks + sure.letters + unsure
+            && heard.letters == letters;
+        if !is_right {
+            return Err(format!(
+                "{actor} heard {heard:?} with {letters} dead letters, not {sure:?} and {unsure} unsure"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The other actors refuse only what must never reach them, such as the result of a task that was settled.
+fn only_fragile_actors_have_dead_letters(reader: &dyn Reader) -> Result<(), String> {
+    for shard in Shard::all() {
+        for letter in reader.dead_letters(shard, None, PAGE_ROWS_MAX).map_err(text)? {
+            if letter.actor.kind() != fragile::KIND {
+                return Err(format!("{} refused an input: {}", letter.actor, letter.error));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn ticks_are_in_time(reader: &dyn Reader, ticker: &ActorId, start: &ticker::Start) -> Result<u64, String> {
+    let mut due = start.first;
+    let events = reader.events(ticker, 0, PAGE_ROWS_MAX).map_err(text)?;
+    for event in &events {
+        let tick: ticker::Tick = event.data.decode().map_err(text)?;
+        if tick.due != due {
+            return Err(format!("{ticker} was due at {due}, but ticked for {}", tick.due));
+        }
+        if tick.at < tick.due {
+            return Err(format!("{ticker} was due at {due}, but ticked at {}", tick.at));
+        }
+        due = due.plus_ms(start.every_ms);
+    }
+    Ok(events.len() as u64)
+}
+
+fn task_was_settled_once(reader: &dyn Reader, errand: &ActorId, task: &str) -> Result<(), String> {
+    let events = reader.events(errand, 0, PAGE_ROWS_MAX).map_err(text)?;
+    let settled = events.iter().filter_map(|event| event.data.decode::<errand::Settled>().ok());
+    let times = settled.filter(|settled| settled.task == task).count();
+    if times == 1 { Ok(()) } else { Err(format!("task `{task}` of {errand} was settled {times} times")) }
+}
+
+fn read<T: serde::de::DeserializeOwned>(reader: &dyn Reader, actor: &ActorId, key: &str) -> Result<Option<T>, String> {
+    let found = reader.scan(actor, Bound::Included(key), Bound::Included(key), 1).map_err(text)?;
+    found.first().map(|(_, value)| value.decode().map_err(text)).transpose()
+}
+
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
