@@ -1,5 +1,7 @@
 //! What the engine promises, through its public face, with real threads and a real SQLite file.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
+
 mod support;
 
 use std::sync::Arc;
@@ -106,7 +108,7 @@ async fn rows_of_a_kind_that_is_missing_wait_for_a_process_that_knows_it() {
     assert_eq!(settled.attempt, 3, "it may have been started once in every life of the engine");
     eventually(async || engine.metrics(), |metrics| metrics.turns_committed >= 3).await;
     stop(engine).await;
-    let store = steadfast::store::sqlite::SqliteStore::open(&place.path()).unwrap();
+    let store = steadfast::store::sqlite::SqliteStore::open(place.path()).unwrap();
     let received = steadfast::store::Store::reader(&store).unwrap().get(&courier, &courier::received_key(&post));
     assert_eq!(received.unwrap(), Some(Json::encode(&2).unwrap()));
 }
@@ -298,7 +300,7 @@ async fn messages_beyond_the_memory_bound_wait_on_disk_and_keep_their_order() {
     let metrics = eventually(async || engine.metrics(), |metrics| metrics.turns_committed >= 5_005).await;
     assert!(metrics.messages_spilled > 1_000, "{metrics:?}");
     stop(engine).await;
-    let store = steadfast::store::sqlite::SqliteStore::open(&place.path()).unwrap();
+    let store = steadfast::store::sqlite::SqliteStore::open(place.path()).unwrap();
     let reader = steadfast::store::Store::reader(&store).unwrap();
     assert_eq!(reader.get(&to, courier::VIOLATION).unwrap(), None);
     assert_eq!(reader.get(&to, &courier::received_key(&from)).unwrap(), Some(Json::encode(&5_000).unwrap()));

@@ -1,5 +1,7 @@
 //! The runner step by step on a clock of its own: what takes minutes otherwise.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
+
 mod support;
 
 use std::sync::Arc;
