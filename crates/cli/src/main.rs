@@ -1,1 +1,71 @@
-fn main() {}
+//! The binary `steadfast`.
+//!
+//! Owns the command line: what may be typed, the exit codes (0 done, 1 failed, 2 usage) and how an error looks. Never does the work
+//! itself: each command has its own module. Start reading at [`Command`].
+
+mod bench;
+mod usage;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+use bench::child::Order;
+
+/// Durable actors in one binary.
+#[derive(Parser)]
+#[command(name = "steadfast", version, after_help = EXAMPLES)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Measure this machine: durable turns, nesting, sleepers, recovery
+    Bench(bench::Arguments),
+    /// One part of a benchmark, in a process of its own.
+    #[command(hide = true)]
+    BenchChild {
+        #[arg(value_parser = Order::parse)]
+        order: Order,
+    },
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  steadfast bench all --short                  everything, in half a minute
+  steadfast bench turns --concurrency 1,1024   durable turns a second
+  steadfast bench nest --depth 100000 --json   a deep chain of calls, as JSON lines
+
+Exit codes: 0 done, 1 failed, 2 wrong usage.
+Logs go to stderr; RUST_LOG=info or RUST_LOG=steadfast=debug shows more than warnings.";
+
+fn main() -> ExitCode {
+    let CommandLine { command } = CommandLine::parse();
+    write_logs();
+    let done = match command {
+        Command::Bench(arguments) => bench::run(&arguments),
+        Command::BenchChild { order } => bench::child::work(&order),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            if !usage::is_reader_gone(&error) {
+                eprintln!("error: {error:#}");
+            }
+            usage::exit_code(&error)
+        }
+    }
+}
+
+/// Warnings to stderr, or what `RUST_LOG` asks for. What it says wrongly is as if it said nothing: logs are not worth a failure.
+fn write_logs() {
+    let wanted = std::env::var("RUST_LOG").ok().and_then(|text| text.parse::<Targets>().ok());
+    let filter = wanted.unwrap_or_else(|| Targets::new().with_default(tracing_subscriber::filter::LevelFilter::WARN));
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false);
+    tracing_subscriber::registry().with(lines).with(filter).init();
+}

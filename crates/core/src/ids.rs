@@ -244,9 +244,15 @@ impl fmt::Display for TaskId {
 ///
 /// Given by the caller it is remembered, and the same id again gets the first answer again. Made by the engine
 /// (`~17`) it only connects an answer with its caller and is forgotten with the process.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct RequestId(Arc<str>);
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId(Caller);
+
+// A number needs no allocation: most requests have no id of their own.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Caller {
+    Named(Arc<str>),
+    Anonymous(u64),
+}
 
 impl RequestId {
     /// Takes a caller's id: 1 to 200 of letters, digits, `.`, `_`, `-`, `:`.
@@ -254,37 +260,48 @@ impl RequestId {
         check("request id", text, limits::ID_BYTES_MAX, "letters, digits, `.`, `_`, `-` and `:`", |c| {
             c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | ':')
         })?;
-        Ok(Self(text.into()))
+        Ok(Self(Caller::Named(text.into())))
     }
 
     /// An id for a caller that gave none.
     #[must_use]
     pub fn anonymous(number: u64) -> Self {
-        Self(format!("~{number}").into())
+        Self(Caller::Anonymous(number))
     }
 
     /// Whether the caller chose it, so that it is remembered.
     #[must_use]
     pub fn is_given(&self) -> bool {
-        !self.0.starts_with('~')
+        matches!(self.0, Caller::Named(_))
     }
 
-    /// The text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// Takes text that a store gave back.
-    #[must_use]
-    pub fn from_stored(text: &str) -> Self {
-        Self(text.into())
+    /// Reads either form.
+    pub fn parse(text: &str) -> Result<Self, InvalidId> {
+        match text.strip_prefix('~').and_then(|digits| digits.parse().ok()) {
+            Some(number) => Ok(Self::anonymous(number)),
+            None => Self::given(text),
+        }
     }
 }
 
 impl fmt::Display for RequestId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        match &self.0 {
+            Caller::Named(text) => f.write_str(text),
+            Caller::Anonymous(number) => write!(f, "~{number}"),
+        }
+    }
+}
+
+impl Serialize for RequestId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for RequestId {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::parse(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
     }
 }
 
@@ -363,6 +380,8 @@ mod tests {
 
     #[test]
     fn an_id_made_by_the_engine_cannot_be_chosen_by_a_caller() {
-        assert!(RequestId::given(RequestId::anonymous(3).as_str()).is_err());
+        let made = RequestId::anonymous(3);
+        assert!(RequestId::given(&made.to_string()).is_err());
+        assert_eq!(RequestId::parse(&made.to_string()), Ok(made), "but an actor can keep it");
     }
 }

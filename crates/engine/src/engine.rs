@@ -52,6 +52,8 @@ struct Running {
     is_stopping: AtomicBool,
     threads: Mutex<Vec<JoinHandle<()>>>,
     dispatcher: Mutex<Option<tokio::task::JoinHandle<()>>>,
+    // Last, so that it goes after every reader: only then does SQLite tidy up its files.
+    _store: Arc<dyn Store>,
 }
 
 /// Why an engine did not start.
@@ -135,6 +137,7 @@ impl Builder {
             is_stopping: AtomicBool::new(false),
             threads: Mutex::new(Vec::new()),
             dispatcher: Mutex::new(None),
+            _store: store.clone(),
         };
         for (number, (runner, inbox)) in ready.into_iter().enumerate() {
             let (inboxes, gather) = (inboxes.clone(), gather.clone());

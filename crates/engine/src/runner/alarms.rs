@@ -97,8 +97,9 @@ impl Runner {
             if !self.kinds.knows(&actor) {
                 continue;
             }
-            let slot = Self::slot_of(&mut self.slots, &mut self.residency, &actor);
-            let is_set = match slot.head(&actor, &*self.reader) {
+            let place = self.place_of(&actor);
+            let slot = &mut self.slots[place];
+            let is_set = match slot.head(&*self.reader) {
                 Ok(head) => head.alarm == Some(due),
                 Err(error) => {
                     self.alarms.set(&actor, due);
@@ -107,7 +108,7 @@ impl Runner {
             };
             if is_set && !slot.is_alarm_queued {
                 slot.is_alarm_queued = true;
-                self.enqueue(&actor, Entry::new(Waiting::Alarm { due }));
+                self.enqueue(place, Entry::new(Waiting::Alarm { due }));
             }
         }
         Ok(())
@@ -138,10 +139,11 @@ impl Runner {
 
     /// Alarms that were beyond the old boundary when they were set, and are not on disk yet.
     fn add_uncommitted_alarms(&mut self, shard: Shard, from: &(Timestamp, Arc<str>)) {
-        for (_, actor) in self.dirty.iter().filter(|(_, actor)| actor.shard() == shard) {
-            let alarm = self.slots.get(actor).and_then(|slot| slot.head?.alarm);
-            if let Some(due) = alarm.filter(|due| (*due, actor.as_str()) > (from.0, &*from.1)) {
-                self.alarms.set(actor, due);
+        let dirty = self.dirty.iter().map(|(_, place)| &self.slots[*place]);
+        for slot in dirty.filter(|slot| slot.id.shard() == shard) {
+            let alarm = slot.head.and_then(|head| head.alarm);
+            if let Some(due) = alarm.filter(|due| (*due, slot.id.as_str()) > (from.0, &*from.1)) {
+                self.alarms.set(&slot.id, due);
             }
         }
     }

@@ -11,6 +11,7 @@ use steadfast_store::rows::{MessageRow, Origin};
 use super::Runner;
 use super::mailbox::{Entry, Waiting};
 use super::requests::Known;
+use super::slot::Place;
 use crate::commit::{Answer, Health, Output, RequestError, Waiter};
 use crate::dead_letters::DeadLetterId;
 use crate::metrics::Counters;
@@ -103,8 +104,10 @@ impl Runner {
             Delivery::Remote(message) => self.deliver_remote(message),
             Delivery::Task { actor, outcome } => self.deliver_task(&actor, outcome),
             Delivery::Request { actor, id, body, waiter } => {
-                if let Some(waiter) = self.refuse_unless_possible(&actor, waiter) {
-                    self.enqueue(&actor, Entry::new(Waiting::Request { id, body, waiter }));
+                let waiter = self.refuse_unless_possible(&actor, waiter);
+                if waiter.is_some() {
+                    let place = self.place_of(&actor);
+                    self.enqueue(place, Entry::new(Waiting::Request { id, body, waiter }));
                 }
             }
             Delivery::Send { actor, id, body, waiter } => {
@@ -126,21 +129,24 @@ impl Runner {
 
     /// Puts a message that is in batch `batch` into its mailbox, or leaves it on disk when memory is full.
     pub(super) fn receive(&mut self, row: MessageRow, batch: u64) {
-        let actor = row.actor.clone();
-        if !self.kinds.knows(&actor) {
+        if !self.kinds.knows(&row.actor) {
             Counters::add(&self.gather.counters.messages_parked, 1);
-        } else if self.mailbox_bytes + row.body.bytes() <= self.settings.mailbox_bytes_max {
-            self.enqueue(&actor, Entry::from_row(row));
+            return;
+        }
+        let place = self.place_of(&row.actor);
+        if self.mailbox_bytes + row.body.bytes() <= self.settings.mailbox_bytes_max {
+            self.enqueue(place, Entry::from_row(row));
         } else {
             Counters::add(&self.gather.counters.messages_spilled, 1);
-            self.enqueue(&actor, Entry::new(Waiting::Spilled { sequence: row.sequence, batch }));
+            self.enqueue(place, Entry::new(Waiting::Spilled { sequence: row.sequence, batch }));
         }
     }
 
     pub(super) fn deliver_task(&mut self, actor: &ActorId, outcome: TaskOutcome) {
         // The task of an unknown kind stays on disk like everything else of it.
         if self.kinds.knows(actor) {
-            self.enqueue(actor, Entry::new(Waiting::Task(outcome)));
+            let place = self.place_of(actor);
+            self.enqueue(place, Entry::new(Waiting::Task(outcome)));
         }
     }
 
@@ -160,17 +166,19 @@ impl Runner {
     }
 
     fn deliver_send(&mut self, actor: &ActorId, id: RequestId, body: Json, waiter: Waiter, now: Timestamp) {
-        match self.known_request(actor, &id) {
+        let place = self.place_of(actor);
+        match self.known_request(place, &id) {
             Err(error) => drop(waiter.send(Err(RequestError::Unavailable(error.to_string())))),
             Ok(Known::Answered(_) | Known::Unanswered) => {
                 Counters::add(&self.gather.counters.duplicates_dropped, 1);
                 self.answer_when_durable(waiter, Ok(Json::null()));
             }
-            Ok(Known::New) => self.store_send(actor, &id, body, waiter, now),
+            Ok(Known::New) => self.store_send(place, &id, body, waiter, now),
         }
     }
 
-    fn store_send(&mut self, actor: &ActorId, id: &RequestId, body: Json, waiter: Waiter, now: Timestamp) {
+    fn store_send(&mut self, place: Place, id: &RequestId, body: Json, waiter: Waiter, now: Timestamp) {
+        let actor = &self.slots[place].id.clone();
         let sequence = self.gather.next_sequence();
         let row = MessageRow {
             actor: actor.clone(),
@@ -193,7 +201,7 @@ impl Runner {
         // A failed commit since the check above has called the waiter off with the rest of the batch, or dropped it here.
         let Ok(batch) = appended else { return };
         if let Some(request) = remembered {
-            self.uncommitted(actor, batch).requests.insert(request.request, request.reply);
+            self.uncommitted(place, batch).requests.insert(request.request, request.reply);
         }
         self.receive(row, batch);
     }

@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 
 use steadfast_core::failure::bounded;
-use steadfast_core::ids::ActorId;
 use steadfast_core::retry::{AfterFailure, Retry};
 use steadfast_core::time::Timestamp;
 use steadfast_core::turn::{DeadLetter, FailedInput};
@@ -14,6 +13,7 @@ use steadfast_store::rows::{DeadLetterRow, MessageRow, Origin};
 
 use super::Runner;
 use super::mailbox::{Entry, Waiting};
+use super::slot::Place;
 use super::turn::consume;
 use crate::commit::RequestError;
 use crate::engine_message::{EngineMessage, write_failed_input};
@@ -23,61 +23,60 @@ use crate::metrics::Counters;
 #[derive(Default)]
 pub(super) struct Retries {
     /// By time; the number keeps those of one millisecond in the order in which they failed.
-    by_time: BTreeMap<(Timestamp, u64), (ActorId, Entry)>,
+    by_time: BTreeMap<(Timestamp, u64), (Place, Entry)>,
     next_number: u64,
 }
 
 impl Retries {
-    pub(super) fn push(&mut self, due: Timestamp, actor: ActorId, entry: Entry) {
+    fn push(&mut self, due: Timestamp, place: Place, entry: Entry) {
         self.next_number += 1;
-        self.by_time.insert((due, self.next_number), (actor, entry));
+        self.by_time.insert((due, self.next_number), (place, entry));
     }
 
     pub(super) fn next_due(&self) -> Option<Timestamp> {
         self.by_time.first_key_value().map(|((due, _), _)| *due)
     }
 
-    fn pop_due(&mut self, now: Timestamp) -> Option<(ActorId, Entry)> {
+    fn pop_due(&mut self, now: Timestamp) -> Option<(Place, Entry)> {
         let first = self.by_time.first_entry()?;
         (first.key().0 <= now).then(|| first.remove())
     }
 
-    pub(super) fn drain(&mut self) -> impl Iterator<Item = (ActorId, Entry)> {
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = (Place, Entry)> {
         std::mem::take(&mut self.by_time).into_values()
     }
 }
 
 impl Runner {
     /// Decides what becomes of an input whose turn failed.
-    pub(super) fn after_failure(&mut self, actor: &ActorId, mut entry: Entry, error: &str, now: Timestamp) {
+    pub(super) fn after_failure(&mut self, place: Place, mut entry: Entry, error: &str, now: Timestamp) {
         Counters::add(&self.gather.counters.turns_failed, 1);
         entry.attempts += 1;
-        if let Some(slot) = self.slots.get_mut(actor) {
-            slot.actor = None;
-        }
+        let slot = &mut self.slots[place];
+        slot.actor = None;
         let Some(input) = entry.waiting.failed_input() else {
             // Its caller still has it and is told; nothing was acknowledged, so there is nothing to keep.
             self.refuse(entry.waiting, error);
             return;
         };
-        tracing::warn!(%actor, attempt = entry.attempts, error, "a turn failed");
-        match Retry::of_messages().after_failure(actor.as_str(), entry.attempts, now) {
-            AfterFailure::RetryAt(due) => self.set_aside(actor, entry, due),
-            AfterFailure::GiveUp => self.give_up(actor, entry, input, error, now),
+        tracing::warn!(actor = %slot.id, attempt = entry.attempts, error, "a turn failed");
+        match Retry::of_messages().after_failure(slot.id.as_str(), entry.attempts, now) {
+            AfterFailure::RetryAt(due) => self.set_aside(place, entry, due),
+            AfterFailure::GiveUp => self.give_up(place, entry, input, error, now),
         }
     }
 
     fn refuse(&mut self, waiting: Waiting, error: &str) {
-        if let Waiting::Request { waiter, .. } = waiting {
+        if let Waiting::Request { waiter: Some(waiter), .. } = waiting {
             self.answer_when_durable(waiter, Err(RequestError::Refused(bounded(error))));
         }
     }
 
-    fn set_aside(&mut self, actor: &ActorId, entry: Entry, due: Timestamp) {
+    fn set_aside(&mut self, place: Place, entry: Entry, due: Timestamp) {
         let Entry { waiting, attempts } = entry;
         let waiting = if let Waiting::Message { sequence, .. } = waiting {
             let appended = self.gather.append(self.epoch, 0, |writing| {
-                writing.batch.of(actor).retry_message(sequence, attempts, due);
+                writing.batch.of(&self.slots[place].id).retry_message(sequence, attempts, due);
                 writing.number
             });
             let Ok(batch) = appended else { return };
@@ -86,18 +85,19 @@ impl Runner {
         } else {
             waiting
         };
-        self.park(actor, Entry { waiting, attempts }, due);
+        self.park(place, Entry { waiting, attempts }, due);
     }
 
     /// Holds an input until `due`.
-    pub(super) fn park(&mut self, actor: &ActorId, entry: Entry, due: Timestamp) {
-        let slot = Self::slot_of(&mut self.slots, &mut self.residency, actor);
+    pub(super) fn park(&mut self, place: Place, entry: Entry, due: Timestamp) {
+        let slot = &mut self.slots[place];
         slot.set_aside += 1;
         slot.is_alarm_queued |= matches!(entry.waiting, Waiting::Alarm { .. });
-        self.retries.push(due, actor.clone(), entry);
+        self.retries.push(due, place, entry);
     }
 
-    fn give_up(&mut self, actor: &ActorId, entry: Entry, input: FailedInput, error: &str, now: Timestamp) {
+    fn give_up(&mut self, place: Place, entry: Entry, input: FailedInput, error: &str, now: Timestamp) {
+        let actor = &self.slots[place].id.clone();
         Counters::add(&self.gather.counters.dead_letters, 1);
         let id = self.gather.next_sequence();
         tracing::error!(%actor, letter = %id, attempts = entry.attempts, error, "an input was given up and is kept as a dead letter");
@@ -134,19 +134,19 @@ impl Runner {
             self.carry_over(actor, entry);
             return;
         };
-        self.after_giving_up(actor, entry.waiting, batch);
+        self.after_giving_up(place, entry.waiting, batch);
         self.show(notice.into_iter().collect(), batch);
     }
 
-    fn after_giving_up(&mut self, actor: &ActorId, waiting: Waiting, batch: u64) {
-        let uncommitted = self.uncommitted(actor, batch);
+    fn after_giving_up(&mut self, place: Place, waiting: Waiting, batch: u64) {
+        let uncommitted = self.uncommitted(place, batch);
         match waiting {
             Waiting::Task(outcome) => {
                 uncommitted.tasks.insert(outcome.task.clone(), None);
-                self.unconfirmed.push_back((batch, actor.clone(), outcome));
+                self.unconfirmed.push_back((batch, self.slots[place].id.clone(), outcome));
             }
             Waiting::Alarm { .. } => {
-                if let Some(head) = self.slots.get_mut(actor).and_then(|slot| slot.head.as_mut()) {
+                if let Some(head) = &mut self.slots[place].head {
                     head.alarm = None;
                 }
             }
@@ -156,11 +156,9 @@ impl Runner {
 
     /// Puts inputs whose time has come back into their mailboxes.
     pub(super) fn release_retries(&mut self, now: Timestamp) {
-        while let Some((actor, entry)) = self.retries.pop_due(now) {
-            if let Some(slot) = self.slots.get_mut(&actor) {
-                slot.set_aside -= 1;
-            }
-            self.enqueue(&actor, entry);
+        while let Some((place, entry)) = self.retries.pop_due(now) {
+            self.slots[place].set_aside -= 1;
+            self.enqueue(place, entry);
         }
     }
 }

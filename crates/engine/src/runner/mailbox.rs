@@ -21,8 +21,9 @@ pub(super) struct Entry {
 }
 
 pub(super) enum Waiting {
-    /// A request and its caller. Not on disk: until it is answered, the caller has it.
-    Request { id: RequestId, body: Json, waiter: Waiter },
+    /// A request and its caller, until the caller is answered or joins those who wait for a later turn. Not on disk: until
+    /// it is answered, the caller has it.
+    Request { id: RequestId, body: Json, waiter: Option<Waiter> },
     /// A message; on disk, or about to be.
     Message { sequence: Sequence, origin: Origin, body: Json },
     /// A message whose body was left on disk because memory was full; on disk once this batch is.

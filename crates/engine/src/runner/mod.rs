@@ -19,7 +19,7 @@ mod turn;
 
 pub use delivery::{Delivery, RemoteMessage, TaskOutcome};
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use steadfast_core::ids::{ActorId, Sequence, Shard};
@@ -33,7 +33,7 @@ use alarms::Alarms;
 use mailbox::Entry;
 use requests::Waiters;
 use residency::Residency;
-use slot::Slot;
+use slot::{Place, Slots};
 
 /// Runs the turns of the actors in its shards.
 pub struct Runner {
@@ -42,19 +42,19 @@ pub struct Runner {
     settings: Settings,
     reader: Box<dyn Reader>,
     shards: Arc<[Shard]>,
-    slots: HashMap<ActorId, Slot>,
+    slots: Slots,
     /// Actors with something in their mailbox, each once.
-    ready: VecDeque<ActorId>,
+    ready: VecDeque<Place>,
     alarms: Alarms,
     retries: failure::Retries,
     waiters: Waiters,
     residency: Residency,
     /// Actors with uncommitted writes, by the batch that holds them.
-    dirty: VecDeque<(u64, ActorId)>,
+    dirty: VecDeque<(u64, Place)>,
     /// Task results whose turn is not on disk yet, by batch: given again when the batch is lost.
     unconfirmed: VecDeque<(u64, ActorId, TaskOutcome)>,
     /// Actors whose next message is on disk but not committed yet.
-    awaiting_commit: Vec<(u64, ActorId)>,
+    awaiting_commit: Vec<(u64, Place)>,
     /// Dead letters that are gone, by the batch in which they go.
     taken_letters: BTreeMap<Sequence, u64>,
     /// Results to be given again once memory holds what is on disk.
@@ -95,7 +95,7 @@ impl Runner {
             kinds,
             settings: settings.clone(),
             reader,
-            slots: HashMap::new(),
+            slots: Slots::default(),
             ready: VecDeque::new(),
             alarms: Alarms::new(&shards),
             shards: shards.into(),
@@ -142,8 +142,8 @@ impl Runner {
         self.observe_commits();
         self.fire_alarms(now)?;
         self.release_retries(now);
-        if let Some(actor) = self.ready.pop_front() {
-            self.take_turn(&actor, now)?;
+        if let Some(place) = self.ready.pop_front() {
+            self.take_turn(place, now)?;
             self.evict_over_bound();
             return Ok(Step::Ran);
         }
@@ -159,24 +159,20 @@ impl Runner {
         std::mem::take(&mut self.outbox)
     }
 
-    /// Puts `entry` behind everything that `actor` has to do.
-    fn enqueue(&mut self, actor: &ActorId, entry: Entry) {
-        let slot = Self::slot_of(&mut self.slots, &mut self.residency, actor);
+    /// Puts `entry` behind everything that the actor has to do.
+    fn enqueue(&mut self, place: Place, entry: Entry) {
         self.mailbox_bytes += entry.bytes();
-        slot.mailbox.push_back(entry);
-        if !slot.is_ready {
-            slot.is_ready = true;
-            self.ready.push_back(actor.clone());
-        }
+        self.slots[place].mailbox.push_back(entry);
+        self.make_ready(place);
     }
 
-    fn slot_of<'a>(slots: &'a mut HashMap<ActorId, Slot>, residency: &mut Residency, actor: &ActorId) -> &'a mut Slot {
-        // Looked up first, so that the common case clones no id.
-        if !slots.contains_key(actor) {
-            residency.enter(actor);
-            slots.insert(actor.clone(), Slot::default());
+    /// The place of `actor` in memory, which it enters if it is not there.
+    fn place_of(&mut self, actor: &ActorId) -> Place {
+        let (place, is_new) = self.slots.find_or_enter(actor);
+        if is_new {
+            self.residency.enter(place);
         }
-        slots.get_mut(actor).expect("it was inserted on the line above")
+        place
     }
 
     /// Drops from memory what is on disk by now.
@@ -187,30 +183,27 @@ impl Runner {
             return;
         }
         self.committed = committed;
-        while let Some((_, actor)) = self.dirty.pop_front_if(|(batch, _)| *batch <= committed) {
-            if let Some(slot) = self.slots.get_mut(&actor) {
-                slot.settle_up_to(committed);
-            }
+        while let Some((_, place)) = self.dirty.pop_front_if(|(batch, _)| *batch <= committed) {
+            self.slots[place].settle_up_to(committed);
         }
         while self.unconfirmed.pop_front_if(|(batch, ..)| *batch <= committed).is_some() {}
         self.taken_letters.retain(|_, batch| *batch > committed);
         let waiting = std::mem::take(&mut self.awaiting_commit);
-        for (batch, actor) in waiting {
+        for (batch, place) in waiting {
             if batch <= committed {
-                self.make_ready(&actor);
+                self.make_ready(place);
             } else {
-                self.awaiting_commit.push((batch, actor));
+                self.awaiting_commit.push((batch, place));
             }
         }
     }
 
-    fn make_ready(&mut self, actor: &ActorId) {
-        if let Some(slot) = self.slots.get_mut(actor)
-            && !slot.is_ready
-            && !slot.mailbox.is_empty()
-        {
+    /// Lines the actor up for a turn, if it has anything to do and is not in line already.
+    fn make_ready(&mut self, place: Place) {
+        let slot = &mut self.slots[place];
+        if !slot.is_ready && !slot.mailbox.is_empty() {
             slot.is_ready = true;
-            self.ready.push_back(actor.clone());
+            self.ready.push_back(place);
         }
     }
 

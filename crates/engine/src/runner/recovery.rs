@@ -34,11 +34,12 @@ impl Runner {
         for (actor, entry) in self.waiting_entries() {
             match entry.waiting {
                 Waiting::Task(outcome) => self.carried.push((actor, outcome)),
-                Waiting::Request { waiter, .. } => {
+                Waiting::Request { waiter: Some(waiter), .. } => {
                     drop(waiter.send(Err(RequestError::Unavailable(reason.clone()))));
                 }
                 // These are on disk, or were lost with the batch that held them.
-                Waiting::Message { .. } | Waiting::Spilled { .. } | Waiting::Alarm { .. } => {}
+                Waiting::Request { .. } | Waiting::Message { .. } | Waiting::Spilled { .. } | Waiting::Alarm { .. } => {
+                }
             }
         }
         self.ready.clear();
@@ -52,14 +53,13 @@ impl Runner {
         self.housekeeping = housekeeping::Schedule::default();
     }
 
-    /// Everything that waits, in an order that does not depend on how slots are hashed.
+    /// Everything that waits, taken out of memory with everything else.
     fn waiting_entries(&mut self) -> Vec<(ActorId, Entry)> {
-        let mut slots: Vec<_> = std::mem::take(&mut self.slots).into_iter().collect();
-        slots.sort_by(|(left, _), (right, _)| left.cmp(right));
-        let waiting = slots
-            .into_iter()
-            .flat_map(|(actor, slot)| slot.mailbox.into_iter().map(move |entry| (actor.clone(), entry)));
-        waiting.chain(self.retries.drain()).collect()
+        let set_aside: Vec<_> =
+            self.retries.drain().map(|(place, entry)| (self.slots[place].id.clone(), entry)).collect();
+        let slots = self.slots.take_all().into_iter();
+        let waiting = slots.flat_map(|slot| slot.mailbox.into_iter().map(move |entry| (slot.id.clone(), entry)));
+        waiting.chain(set_aside).collect()
     }
 
     /// Keeps a task's result whose turn came too late for its batch.
@@ -82,7 +82,8 @@ impl Runner {
             if row.not_before > now && self.kinds.knows(&row.actor) {
                 let (actor, due) = (row.actor.clone(), row.not_before);
                 let waiting = Waiting::Spilled { sequence: row.sequence, batch: 0 };
-                self.park(&actor, Entry { waiting, attempts: row.attempts }, due);
+                let place = self.place_of(&actor);
+                self.park(place, Entry { waiting, attempts: row.attempts }, due);
             } else {
                 self.receive(row, 0);
             }

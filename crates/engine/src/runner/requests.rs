@@ -14,6 +14,7 @@ use steadfast_store::rows::RequestRow;
 
 use super::Runner;
 use super::mailbox::{Entry, Waiting};
+use super::slot::Place;
 use crate::commit::{Output, RequestError, Waiter};
 use crate::metrics::Counters;
 use crate::mutation::Mutation;
@@ -75,15 +76,15 @@ impl Waiters {
 }
 
 impl Runner {
-    /// What is known of the id of a request to `actor`.
-    pub(super) fn known_request(&self, actor: &ActorId, id: &RequestId) -> Result<Known, StoreError> {
+    /// What is known of the id of a request to an actor.
+    pub(super) fn known_request(&self, place: Place, id: &RequestId) -> Result<Known, StoreError> {
         if !id.is_given() {
             return Ok(Known::New);
         }
-        let uncommitted = self.slots.get(actor).and_then(|slot| slot.uncommitted.as_ref());
-        let reply = match uncommitted.and_then(|uncommitted| uncommitted.requests.get(id)) {
+        let slot = &self.slots[place];
+        let reply = match slot.uncommitted.as_ref().and_then(|uncommitted| uncommitted.requests.get(id)) {
             Some(reply) => reply.clone(),
-            None => match self.reader.request(actor, id)? {
+            None => match self.reader.request(&slot.id, id)? {
                 None => return Ok(Known::New),
                 Some(row) => row.reply,
             },
@@ -105,8 +106,8 @@ impl Runner {
     }
 
     /// Answers a request that had its turn before, or lets its caller wait for the answer.
-    pub(super) fn answer_repeated(&mut self, actor: &ActorId, entry: Entry, known: Known) {
-        let Waiting::Request { id, waiter, .. } = entry.waiting else {
+    pub(super) fn answer_repeated(&mut self, place: Place, entry: Entry, known: Known) {
+        let Waiting::Request { id, waiter: Some(waiter), .. } = entry.waiting else {
             unreachable!("only a request is found to be a repeated one");
         };
         Counters::add(&self.gather.counters.duplicates_dropped, 1);
@@ -114,9 +115,9 @@ impl Runner {
             Known::Answered(reply) => self.answer_when_durable(waiter, Ok(reply)),
             Known::Unanswered | Known::New => {
                 // The turn that took the request may be lost yet: then this caller must hear of it too.
-                let uncommitted = self.slots.get(actor).and_then(|slot| slot.uncommitted.as_ref());
-                let batch = uncommitted.map_or(self.committed, |uncommitted| uncommitted.batch);
-                self.waiters.insert(actor, id, batch, waiter);
+                let slot = &self.slots[place];
+                let batch = slot.uncommitted.as_ref().map_or(self.committed, |uncommitted| uncommitted.batch);
+                self.waiters.insert(&slot.id, id, batch, waiter);
             }
         }
     }
@@ -131,7 +132,7 @@ impl Runner {
     ) -> Answers {
         let mut answers = Answers { released: Vec::new(), remembered: Vec::new(), unanswered: None };
         let mut current = match waiting {
-            Waiting::Request { id, waiter, .. } => Some((id.clone(), std::mem::replace(waiter, nobody()))),
+            Waiting::Request { id, waiter, .. } => waiter.take().map(|waiter| (id.clone(), waiter)),
             Waiting::Message { .. } | Waiting::Spilled { .. } | Waiting::Alarm { .. } | Waiting::Task(_) => None,
         };
         // Remembered without an answer first; a reply of this same turn replaces it below.
@@ -150,9 +151,4 @@ impl Runner {
         answers.unanswered = current;
         answers
     }
-}
-
-/// A waiter whose caller has left.
-fn nobody() -> Waiter {
-    tokio::sync::oneshot::channel().0
 }

@@ -8,9 +8,10 @@ use std::collections::VecDeque;
 use steadfast_core::ids::ActorId;
 
 use super::Runner;
+use super::slot::Place;
 use crate::metrics::Counters;
 
-/// What an empty slot costs: itself, its id three times (map, ring, actor), the boxed actor, and the map's spare room.
+/// What an empty slot costs: itself, its id, the boxed actor, and the spare room of the tables that name it.
 const SLOT_BYTES: usize = 448;
 
 /// How many slots the hand looks at for one turn, so that no turn waits long for the others' memory.
@@ -18,13 +19,13 @@ const LOOKS_PER_TURN: usize = 4;
 
 #[derive(Default)]
 pub(super) struct Residency {
-    ring: VecDeque<ActorId>,
+    ring: VecDeque<Place>,
     bytes: usize,
 }
 
 impl Residency {
-    pub(super) fn enter(&mut self, actor: &ActorId) {
-        self.ring.push_back(actor.clone());
+    pub(super) fn enter(&mut self, place: Place) {
+        self.ring.push_back(place);
         self.bytes += SLOT_BYTES;
     }
 
@@ -59,22 +60,23 @@ impl Runner {
     }
 
     fn look_at_next(&mut self) {
-        let Some(actor) = self.residency.ring.pop_front() else { return };
-        let Some(slot) = self.slots.get_mut(&actor) else { return };
+        let Some(place) = self.residency.ring.pop_front() else { return };
+        let slot = &mut self.slots[place];
         slot.settle_up_to(self.committed);
         if !slot.is_recent && slot.is_droppable() {
             self.residency.bytes -= SLOT_BYTES + slot.bytes;
-            self.slots.remove(&actor);
+            self.slots.remove(place);
             Counters::add(&self.gather.counters.evictions, 1);
         } else {
             slot.is_recent = false;
-            self.residency.ring.push_back(actor);
+            self.residency.ring.push_back(place);
         }
     }
 
     /// Drops an actor from memory between two turns, whatever it holds; its writes that are not on disk stay.
     pub fn evict(&mut self, actor: &ActorId) {
-        if let Some(slot) = self.slots.get_mut(actor) {
+        if let Some(place) = self.slots.find(actor) {
+            let slot = &mut self.slots[place];
             slot.actor = None;
             self.residency.resize(&mut slot.bytes, 0);
         }
@@ -83,8 +85,6 @@ impl Runner {
     /// The actors in memory, in order of their names.
     #[must_use]
     pub fn residents(&self) -> Vec<ActorId> {
-        let mut residents: Vec<ActorId> = self.slots.keys().cloned().collect();
-        residents.sort();
-        residents
+        self.slots.actors()
     }
 }

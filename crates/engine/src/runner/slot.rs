@@ -1,10 +1,10 @@
-//! An actor's place in memory.
+//! Actors in memory, each in its slot.
 //!
 //! Owns the actor between turns, its mailbox, and those of its writes that are not on disk yet. A slot without the actor is as good as one
 //! with it: the actor is made again from the writes here over the rows on disk.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::ops::Bound;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::ops::{Bound, Index, IndexMut};
 
 use steadfast_core::ids::{ActorId, RequestId, Sequence, TaskId};
 use steadfast_core::json::Json;
@@ -14,8 +14,81 @@ use steadfast_store::{Reader, StoreError};
 
 use super::mailbox::Entry;
 
+/// The slots of a runner. A name is looked up once, when something comes for it; from then on its place is enough.
 #[derive(Default)]
+pub(super) struct Slots {
+    places: HashMap<ActorId, Place>,
+    slots: Vec<Slot>,
+    free: Vec<Place>,
+}
+
+/// Where a slot is. Good for as long as the slot holds anything that is not on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place(u32);
+
+impl Slots {
+    pub(super) fn find(&self, actor: &ActorId) -> Option<Place> {
+        self.places.get(actor).copied()
+    }
+
+    /// The place of `actor`, and whether it is new there.
+    pub(super) fn find_or_enter(&mut self, actor: &ActorId) -> (Place, bool) {
+        if let Some(place) = self.find(actor) {
+            return (place, false);
+        }
+        let slot = Slot::new(actor.clone());
+        let place = match self.free.pop() {
+            Some(place) => {
+                self[place] = slot;
+                place
+            }
+            None => {
+                self.slots.push(slot);
+                Place(u32::try_from(self.slots.len() - 1).expect("memory ends before four billion slots"))
+            }
+        };
+        self.places.insert(actor.clone(), place);
+        (place, true)
+    }
+
+    pub(super) fn remove(&mut self, place: Place) {
+        let slot = std::mem::replace(&mut self[place], Slot::new(nobody()));
+        self.places.remove(&slot.id);
+        self.free.push(place);
+    }
+
+    /// All slots in order of their actors' ids, which does not depend on how they came to be where they are.
+    pub(super) fn take_all(&mut self) -> Vec<Slot> {
+        let Self { places, mut slots, .. } = std::mem::take(self);
+        slots.retain(|slot| places.contains_key(&slot.id));
+        slots.sort_by(|left, right| left.id.cmp(&right.id));
+        slots
+    }
+
+    /// The actors in memory, in order of their ids.
+    pub(super) fn actors(&self) -> Vec<ActorId> {
+        let mut actors: Vec<ActorId> = self.places.keys().cloned().collect();
+        actors.sort();
+        actors
+    }
+}
+
+impl Index<Place> for Slots {
+    type Output = Slot;
+
+    fn index(&self, Place(place): Place) -> &Slot {
+        &self.slots[place as usize]
+    }
+}
+
+impl IndexMut<Place> for Slots {
+    fn index_mut(&mut self, Place(place): Place) -> &mut Slot {
+        &mut self.slots[place as usize]
+    }
+}
+
 pub(super) struct Slot {
+    pub(super) id: ActorId,
     pub(super) actor: Option<Box<dyn Actor>>,
     /// What is known of the actor's rows, this process's writes included. Read when first needed.
     pub(super) head: Option<Head>,
@@ -44,10 +117,25 @@ pub(super) struct Uncommitted {
 }
 
 impl Slot {
+    fn new(id: ActorId) -> Self {
+        Self {
+            id,
+            actor: None,
+            head: None,
+            mailbox: VecDeque::new(),
+            uncommitted: None,
+            bytes: 0,
+            is_ready: false,
+            is_alarm_queued: false,
+            set_aside: 0,
+            is_recent: false,
+        }
+    }
+
     /// What is known of the actor's rows, read now if it was not before.
-    pub(super) fn head(&mut self, id: &ActorId, reader: &dyn Reader) -> Result<&mut Head, StoreError> {
+    pub(super) fn head(&mut self, reader: &dyn Reader) -> Result<&mut Head, StoreError> {
         if self.head.is_none() {
-            self.head = Some(reader.head(id)?);
+            self.head = Some(reader.head(&self.id)?);
         }
         Ok(self.head.as_mut().expect("it was read on the line above"))
     }
@@ -105,6 +193,11 @@ impl Storage for SlotStorage<'_> {
         static NOTHING: Writes = Writes::new();
         scan_over(self.uncommitted.unwrap_or(&NOTHING), from, to, limit, below)
     }
+}
+
+/// The id of a slot that is free.
+fn nobody() -> ActorId {
+    ActorId::new("nobody", "-").expect("written in code")
 }
 
 fn unavailable(error: StoreError) -> TurnError {

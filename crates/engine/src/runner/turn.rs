@@ -17,7 +17,7 @@ use super::Runner;
 use super::delivery::RemoteMessage;
 use super::mailbox::{Entry, Waiting};
 use super::requests::{Answers, Known};
-use super::slot::{Slot, SlotStorage, Uncommitted};
+use super::slot::{Place, Slot, SlotStorage, Uncommitted};
 use crate::commit::{Output, TaskStart};
 use crate::metrics::Counters;
 use crate::mutation::Mutation;
@@ -34,47 +34,50 @@ enum Next {
 }
 
 impl Runner {
-    /// Gives `actor` its next turn. On an error the input is back at the front of its mailbox.
-    pub(super) fn take_turn(&mut self, actor: &ActorId, now: Timestamp) -> Result<(), StoreError> {
-        let Some(slot) = self.slots.get_mut(actor) else { return Ok(()) };
+    /// Gives an actor its next turn. On an error the input is back at the front of its mailbox.
+    pub(super) fn take_turn(&mut self, place: Place, now: Timestamp) -> Result<(), StoreError> {
+        let slot = &mut self.slots[place];
         slot.is_ready = false;
         let Some(mut entry) = slot.mailbox.pop_front() else { return Ok(()) };
         self.mailbox_bytes -= entry.bytes();
-        let next = match self.examine(actor, &mut entry, now) {
-            Ok(next) => next,
+        let done = match self.examine(place, &mut entry, now) {
             Err(error) => {
-                self.put_back(actor, entry);
-                self.make_ready(actor);
-                return Err(error);
+                self.put_back(place, entry);
+                Err(error)
             }
-        };
-        match next {
-            Next::Run => self.run(actor, entry, now)?,
-            Next::Drop => Counters::add(&self.gather.counters.duplicates_dropped, 1),
-            Next::Await(batch) => {
-                self.put_back(actor, entry);
-                self.awaiting_commit.push((batch, actor.clone()));
+            Ok(Next::Await(batch)) => {
+                self.put_back(place, entry);
+                self.awaiting_commit.push((batch, place));
                 return Ok(());
             }
-            Next::Repeated(known) => self.answer_repeated(actor, entry, known),
-        }
-        self.make_ready(actor);
-        Ok(())
+            Ok(Next::Run) => self.run(place, entry, now),
+            Ok(Next::Drop) => {
+                Counters::add(&self.gather.counters.duplicates_dropped, 1);
+                Ok(())
+            }
+            Ok(Next::Repeated(known)) => {
+                self.answer_repeated(place, entry, known);
+                Ok(())
+            }
+        };
+        self.make_ready(place);
+        done
     }
 
-    pub(super) fn put_back(&mut self, actor: &ActorId, entry: Entry) {
-        let slot = Self::slot_of(&mut self.slots, &mut self.residency, actor);
+    fn put_back(&mut self, place: Place, entry: Entry) {
         self.mailbox_bytes += entry.bytes();
+        let slot = &mut self.slots[place];
         slot.is_alarm_queued |= matches!(entry.waiting, Waiting::Alarm { .. });
         slot.mailbox.push_front(entry);
     }
 
     /// Finds out whether the input is still current, and reads what is missing of it.
-    fn examine(&mut self, actor: &ActorId, entry: &mut Entry, now: Timestamp) -> Result<Next, StoreError> {
+    fn examine(&mut self, place: Place, entry: &mut Entry, now: Timestamp) -> Result<Next, StoreError> {
+        let slot = &mut self.slots[place];
         match &entry.waiting {
             Waiting::Message { .. } => Ok(Next::Run),
             Waiting::Spilled { batch, .. } if *batch > self.committed => Ok(Next::Await(*batch)),
-            Waiting::Spilled { sequence, .. } => Ok(match self.reader.message(actor, *sequence)? {
+            Waiting::Spilled { sequence, .. } => Ok(match self.reader.message(&slot.id, *sequence)? {
                 None => Next::Drop,
                 Some(row) => {
                     *entry = Entry::from_row(row);
@@ -82,9 +85,8 @@ impl Runner {
                 }
             }),
             Waiting::Alarm { .. } => {
-                let slot = Self::slot_of(&mut self.slots, &mut self.residency, actor);
                 slot.is_alarm_queued = false;
-                match slot.head(actor, &*self.reader)?.alarm {
+                match slot.head(&*self.reader)?.alarm {
                     // It may have been moved since it was queued, and may be due all the same.
                     Some(due) if self.alarms.is_due(due, now) => {
                         entry.waiting = Waiting::Alarm { due };
@@ -94,50 +96,51 @@ impl Runner {
                 }
             }
             Waiting::Task(outcome) => {
-                let is_current = match self.slots.get(actor).and_then(|slot| slot.uncommitted_task(&outcome.task)) {
+                let is_current = match slot.uncommitted_task(&outcome.task) {
                     Some(dispatched) => dispatched == Some(outcome.sequence),
-                    None => self.reader.task(actor, &outcome.task)?.is_some_and(|row| {
+                    None => self.reader.task(&slot.id, &outcome.task)?.is_some_and(|row| {
                         row.sequence == outcome.sequence && outcome.attempt == self.gather.attempt_of(row.sequence)
                     }),
                 };
                 let is_accepted = is_current || self.gather.mutation.is(Mutation::SettledTwice);
                 Ok(if is_accepted { Next::Run } else { Next::Drop })
             }
-            Waiting::Request { id, .. } => Ok(match self.known_request(actor, id)? {
+            Waiting::Request { id, .. } => Ok(match self.known_request(place, id)? {
                 Known::New => Next::Run,
                 known @ (Known::Unanswered | Known::Answered(_)) => Next::Repeated(known),
             }),
         }
     }
 
-    fn run(&mut self, actor: &ActorId, entry: Entry, now: Timestamp) -> Result<(), StoreError> {
-        let slot = Self::slot_of(&mut self.slots, &mut self.residency, actor);
+    fn run(&mut self, place: Place, entry: Entry, now: Timestamp) -> Result<(), StoreError> {
+        let slot = &mut self.slots[place];
         slot.is_recent = true;
-        if let Err(error) = slot.head(actor, &*self.reader) {
-            self.put_back(actor, entry);
+        if let Err(error) = slot.head(&*self.reader) {
+            self.put_back(place, entry);
             return Err(error);
         }
         if slot.actor.is_none() {
             Counters::add(&self.gather.counters.loads, 1);
         }
-        let kind = self.kinds.of(actor).expect("an input of an unknown kind is never put into a mailbox");
+        let kind = self.kinds.of(&slot.id).expect("an input of an unknown kind is never put into a mailbox");
         // The actor is dropped after a panic and made again from its rows, so nothing broken is seen afterwards.
-        let ran = catch_unwind(AssertUnwindSafe(|| run_turn(slot, actor, &entry.waiting, kind, &*self.reader, now)));
+        let ran = catch_unwind(AssertUnwindSafe(|| run_turn(slot, &entry.waiting, kind, &*self.reader, now)));
         match ran {
-            Ok(Ok(effects)) => self.apply(actor, entry, effects, now),
+            Ok(Ok(effects)) => self.apply(place, entry, effects, now),
             Ok(Err(TurnError::StoreUnavailable(reason))) => {
                 slot.actor = None;
-                self.put_back(actor, entry);
+                self.put_back(place, entry);
                 return Err(StoreError::Failed(reason));
             }
-            Ok(Err(error)) => self.after_failure(actor, entry, &error.to_string(), now),
-            Err(panic) => self.after_failure(actor, entry, &panic_message(&*panic), now),
+            Ok(Err(error)) => self.after_failure(place, entry, &error.to_string(), now),
+            Err(panic) => self.after_failure(place, entry, &panic_message(&*panic), now),
         }
         Ok(())
     }
 
     /// Puts everything a turn wants into the open batch, then shows it to the actors of this process.
-    fn apply(&mut self, actor: &ActorId, mut entry: Entry, effects: Effects, now: Timestamp) {
+    fn apply(&mut self, place: Place, mut entry: Entry, effects: Effects, now: Timestamp) {
+        let actor = &self.slots[place].id.clone();
         let bytes = effects.bytes() + entry.bytes();
         let Effects { writes, sends, mut alarm, dispatches, events, replies, .. } = effects;
         if matches!(entry.waiting, Waiting::Alarm { .. }) {
@@ -147,7 +150,7 @@ impl Runner {
             }
         }
         let messages = self.messages_of(actor, sends);
-        let events = self.events_of(actor, events, now);
+        let events = self.events_of(place, events, now);
         let tasks = self.tasks_of(actor, dispatches);
         let Answers { released, remembered, unanswered } = self.answers_of(actor, &mut entry.waiting, replies, now);
         let gather = &self.gather;
@@ -179,7 +182,7 @@ impl Runner {
             return;
         };
         let is_changed = !writes.is_empty();
-        let uncommitted = self.uncommitted(actor, batch);
+        let uncommitted = self.uncommitted(place, batch);
         merge(&mut uncommitted.state, writes);
         uncommitted.requests.extend(remembered.into_iter().map(|row| (row.request, row.reply)));
         uncommitted.tasks.extend(tasks.into_iter().map(|row| (row.task, Some(row.sequence))));
@@ -191,13 +194,13 @@ impl Runner {
         if let Some((id, waiter)) = unanswered {
             self.waiters.insert(actor, id, batch, waiter);
         }
-        self.after_turn(actor, alarm, is_changed);
+        self.after_turn(place, alarm, is_changed);
         self.show(messages, batch);
     }
 
     /// Notes in memory what the turn did to the actor's head.
-    fn after_turn(&mut self, actor: &ActorId, alarm: AlarmChange, is_changed: bool) {
-        let slot = Self::slot_of(&mut self.slots, &mut self.residency, actor);
+    fn after_turn(&mut self, place: Place, alarm: AlarmChange, is_changed: bool) {
+        let slot = &mut self.slots[place];
         let bytes = slot.actor.as_ref().map_or(0, |loaded| loaded.bytes());
         self.residency.resize(&mut slot.bytes, bytes);
         let head = slot.head.as_mut().expect("the head is read before every turn");
@@ -207,7 +210,7 @@ impl Runner {
             AlarmChange::Off => head.alarm = None,
             AlarmChange::At(due) => {
                 head.alarm = Some(due);
-                self.alarms.set(actor, due);
+                self.alarms.set(&slot.id, due);
             }
         }
     }
@@ -246,23 +249,22 @@ impl Runner {
         dispatches.into_iter().map(row).collect()
     }
 
-    fn events_of(&mut self, actor: &ActorId, events: Vec<Emit>, now: Timestamp) -> Vec<EventRow> {
-        let head = self.slots.get_mut(actor).and_then(|slot| slot.head.as_mut());
-        let head = head.expect("the head is read before every turn");
+    fn events_of(&mut self, place: Place, events: Vec<Emit>, now: Timestamp) -> Vec<EventRow> {
+        let slot = &mut self.slots[place];
+        let head = slot.head.as_mut().expect("the head is read before every turn");
         let row = |Emit { kind, data }| {
             head.last_event += 1;
-            EventRow { actor: actor.clone(), sequence: head.last_event, at: now, kind, data }
+            EventRow { actor: slot.id.clone(), sequence: head.last_event, at: now, kind, data }
         };
         events.into_iter().map(row).collect()
     }
 
-    /// The uncommitted writes of `actor`, to which batch `batch` adds something.
-    pub(super) fn uncommitted(&mut self, actor: &ActorId, batch: u64) -> &mut Uncommitted {
-        let slot = Self::slot_of(&mut self.slots, &mut self.residency, actor);
-        let uncommitted = slot.uncommitted.get_or_insert_default();
+    /// The uncommitted writes of an actor, to which batch `batch` adds something.
+    pub(super) fn uncommitted(&mut self, place: Place, batch: u64) -> &mut Uncommitted {
+        let uncommitted = self.slots[place].uncommitted.get_or_insert_default();
         if uncommitted.batch != batch {
             uncommitted.batch = batch;
-            self.dirty.push_back((batch, actor.clone()));
+            self.dirty.push_back((batch, place));
         }
         uncommitted
     }
@@ -271,13 +273,13 @@ impl Runner {
 /// Runs the actor, made from its rows first if it is not in memory.
 fn run_turn(
     slot: &mut Slot,
-    id: &ActorId,
     waiting: &Waiting,
     kind: &dyn Kind,
     reader: &dyn Reader,
     now: Timestamp,
 ) -> Result<Effects, TurnError> {
     let head = slot.head.expect("the head is read before every turn");
+    let id = &slot.id;
     let storage = SlotStorage {
         actor: id,
         uncommitted: slot.uncommitted.as_ref().map(|uncommitted| &uncommitted.state),

@@ -125,8 +125,11 @@ pub(super) fn open(path: &Path, options: Options) -> Result<Opened, OpenError> {
 
     let version = inspect(&file).map_err(|error| refused.store(error)).and_then(|found| refused.content(found))?;
     check_writable(&file).map_err(|error| refused.writing(&error))?;
+    let version = match version {
+        0 => make_new(&file, options).map(|()| VERSION).map_err(|error| refused.store(error))?,
+        existing => existing,
+    };
     let writer = prepare(&file, version, options).map_err(|error| refused.store(error))?;
-    sync_folder_of(&file).map_err(|error| refused.writing(&error))?;
     Ok(Opened { writer, file, lock })
 }
 
@@ -174,20 +177,48 @@ fn check_writable(file: &Path) -> io::Result<()> {
     OpenOptions::new().write(true).create(true).truncate(false).open(file).map(|_| ())
 }
 
+/// Makes a new store beside its place and moves it there whole: a crash leaves either no store or a complete one.
+fn make_new(file: &Path, options: Options) -> Result<(), StoreError> {
+    let failed = |error: io::Error| StoreError::Failed(error.to_string());
+    let draft = beside(file, ".new");
+    // What a crash left of an earlier draft, and logs of a store that is gone: SQLite would take those for logs of the new one.
+    for leftover in ["", "-journal", "-wal", "-shm"] {
+        remove_if_there(&beside(&draft, leftover)).map_err(failed)?;
+    }
+    for log in ["-journal", "-wal", "-shm"] {
+        remove_if_there(&beside(file, log)).map_err(failed)?;
+    }
+    drop(prepare(&draft, 0, options)?);
+    fs::rename(&draft, file).map_err(failed)?;
+    sync_folder_of(file).map_err(failed)
+}
+
 /// The connection that writes, on a file of the newest version.
 fn prepare(file: &Path, version: u32, options: Options) -> Result<Connection, StoreError> {
     let mut writer = connection::writer(file, options)?;
-    // Before the write-ahead log: so the header of a new file is in the file itself, where an older program looks.
-    let migrated = migrations::migrate(&mut writer, version)?;
     let mode = connection::use_write_ahead_log(&writer)?;
     if mode != "wal" {
         return Err(StoreError::Failed(format!("its file system has no shared memory for SQLite (mode is `{mode}`)")));
     }
-    match migrated {
+    match migrations::migrate(&mut writer, version)? {
+        // So that the new version stands in the file itself, where an older program looks first.
         Migrated::Yes => connection::checkpoint(&writer)?,
         Migrated::No => {}
     }
     Ok(writer)
+}
+
+fn beside(file: &Path, suffix: &str) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+fn remove_if_there(file: &Path) -> io::Result<()> {
+    match fs::remove_file(file) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
 }
 
 /// Makes the names of new files durable. SQLite does so for its journal; that it covers the file itself is not promised.

@@ -30,13 +30,13 @@ pub(in crate::sqlite) fn write(connection: &Connection, batch: &Batch) -> Result
     for (actor, writes) in &batch.actors {
         let (shard, actor) = (actor.shard().0, actor.as_str());
         for (request, row) in &writes.requests {
-            let request = request.as_str();
+            let request = request.to_string();
             match row {
                 Some(row) => {
                     let reply = row.reply.as_ref().map(Json::as_str);
-                    put.execute((shard, actor, request, reply, storable(row.expires_at.0)?))?
+                    put.execute((shard, actor, &request, reply, storable(row.expires_at.0)?))?
                 }
-                None => delete.execute((shard, actor, request))?,
+                None => delete.execute((shard, actor, &request))?,
             };
         }
     }
@@ -48,7 +48,7 @@ pub(in crate::sqlite) fn get(
     actor: &ActorId,
     id: &RequestId,
 ) -> Result<Option<RequestRow>, StoreError> {
-    one(connection, TABLE, ONE, (actor.shard().0, actor.as_str(), id.as_str()), request)
+    one(connection, TABLE, ONE, (actor.shard().0, actor.as_str(), id.to_string()), request)
 }
 
 pub(in crate::sqlite) fn expired(
@@ -63,7 +63,7 @@ pub(in crate::sqlite) fn expired(
 fn request(row: &Stored<'_>) -> Result<RequestRow, StoreError> {
     Ok(RequestRow {
         actor: row.owner(1)?,
-        request: RequestId::from_stored(row.text(2)?),
+        request: row.id(2, RequestId::parse)?,
         reply: if row.is_null(3)? { None } else { Some(row.json(3)?) },
         expires_at: row.timestamp(4)?,
     })

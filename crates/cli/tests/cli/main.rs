@@ -1,0 +1,10 @@
+//! The binary as its users meet it: what they type, what they read, how it ends.
+
+// A test that cannot go on says so by a panic.
+#![allow(clippy::unwrap_used)]
+
+mod bench;
+mod command;
+mod interruption;
+mod resume;
+mod usage;
