@@ -15,6 +15,11 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use bench::child::Order;
 
+/// What runners allocate, the committer frees. The system's allocator takes a lock for that; this one made `bench nest` a quarter
+/// faster and `bench turns` at 1,024 clients a third, on two cores.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Durable actors in one binary.
 #[derive(Parser)]
 #[command(name = "steadfast", version, after_help = EXAMPLES)]

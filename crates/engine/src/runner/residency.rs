@@ -8,11 +8,12 @@ use std::collections::VecDeque;
 use steadfast_core::ids::ActorId;
 
 use super::Runner;
-use super::slot::Place;
+use super::slot::{Place, Slot};
 use crate::metrics::Counters;
 
-/// What an empty slot costs: itself, its id, the boxed actor, and the spare room of the tables that name it.
-const SLOT_BYTES: usize = 448;
+/// What an idle slot costs: itself and the spare room of the table it is in, its id's text, the boxed actor, and its
+/// entries in the map and the ring.
+const SLOT_BYTES: usize = size_of::<Slot>() * 3 / 2 + 240;
 
 /// How many slots the hand looks at for one turn, so that no turn waits long for the others' memory.
 const LOOKS_PER_TURN: usize = 4;

@@ -144,6 +144,10 @@ impl Slot {
     pub(super) fn settle_up_to(&mut self, committed: u64) {
         if self.uncommitted.as_ref().is_some_and(|writes| writes.batch <= committed) {
             self.uncommitted = None;
+            // An idle actor's mailbox is empty; its buffer would be the largest part of the slot.
+            if self.mailbox.is_empty() {
+                self.mailbox = VecDeque::new();
+            }
         }
     }
 
