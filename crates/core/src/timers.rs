@@ -1,6 +1,6 @@
 //! Many deadlines over an actor's one alarm.
 //!
-//! Owns the keys under [`TIMERS`] and [`TIMES`] in the storage of an actor that uses it, and that actor's alarm: after every call
+//! Owns the keys under `timer/` and `timer.at/` in the storage of an actor that uses it, and that actor's alarm: after every call
 //! the alarm stands at the earliest deadline. Holds nothing in memory: setting, clearing and finding the earliest
 //! cost a few reads and writes, whether there are three timers or a hundred thousand.
 

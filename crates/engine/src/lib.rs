@@ -30,3 +30,13 @@ pub use metrics::Metrics;
 pub use settings::Settings;
 pub use tasks::{Executor, Function, Task, TaskFuture};
 pub use threads::shards_of;
+
+/// The documents' Rust, run as tests.
+#[cfg(doctest)]
+mod documents {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+
+    #[doc = include_str!("../../../docs/actors.md")]
+    struct Actors;
+}

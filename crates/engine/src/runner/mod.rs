@@ -3,7 +3,7 @@
 //! Owns everything about actors in memory: their mailboxes, uncommitted writes, alarms, retries and waiting callers. It is a
 //! plain state machine: [`Runner::deliver`] puts something in, [`Runner::step`] runs one turn. It has no thread and no clock of its own,
 //! so that the simulator can run it step by step. Never waits, never writes to the store: turns go to the
-//! [`Gather`](crate::commit::Gather). Start reading at [`Runner::step`].
+//! [`Gather`]. Start reading at [`Runner::step`].
 
 mod alarms;
 mod delivery;

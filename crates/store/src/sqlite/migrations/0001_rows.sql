@@ -66,7 +66,7 @@ CREATE TABLE events (
     actor TEXT NOT NULL,
     sequence BIGINT NOT NULL,
     at BIGINT NOT NULL,
-    kind TEXT NOT NULL,
+    type TEXT NOT NULL,
     data TEXT NOT NULL,
     PRIMARY KEY (shard, actor, sequence)
 ) WITHOUT ROWID;

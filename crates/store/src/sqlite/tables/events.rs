@@ -11,9 +11,9 @@ use crate::sqlite::row::{Stored, Table, list};
 
 const TABLE: Table = Table { name: "events", keys: 3 };
 
-const INSERT: &str = "INSERT INTO events (shard, actor, sequence, at, kind, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+const INSERT: &str = "INSERT INTO events (shard, actor, sequence, at, type, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 
-const LIST: &str = "SELECT shard, actor, sequence, at, kind, data FROM events
+const LIST: &str = "SELECT shard, actor, sequence, at, type, data FROM events
     WHERE shard = ?1 AND actor = ?2 AND sequence > ?3 ORDER BY sequence LIMIT ?4";
 
 pub(in crate::sqlite) fn write(connection: &Connection, batch: &Batch) -> Result<(), StoreError> {

@@ -1,0 +1,30 @@
+# The same words here, in CI and in the README. Each does its whole job on a fresh machine with Rust.
+
+SEEDS ?= 1000
+FIRST ?= 0
+
+.PHONY: run test check sim bench
+
+## The benchmarks in a short form: what this machine can do, in about half a minute.
+run:
+	cargo run --locked --release --quiet -p steadfast-cli -- bench all --short
+
+## Everything that can fail.
+test:
+	INSTA_UPDATE=no cargo test --locked --workspace
+	cargo run --locked --quiet -p steadfast --example counter
+
+## Form: formatting, lints (which also keep `core` pure), documentation.
+check:
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	cargo clippy --locked -p steadfast --features mutations -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
+
+## Random histories: make sim SEEDS=10000, and make sim SEEDS=1 FIRST=4711 to replay one.
+sim:
+	cargo run --locked --release --quiet -p steadfast-sim -- $(SEEDS) $(FIRST)
+
+## The benchmarks in full: about five minutes on a machine that does nothing else.
+bench:
+	cargo run --locked --release --quiet -p steadfast-cli -- bench all

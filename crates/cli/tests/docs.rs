@@ -1,0 +1,78 @@
+//! What the documents say is true: their commands run, the tests they name exist.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(name: &str) -> String {
+    fs::read_to_string(root().join(name)).unwrap()
+}
+
+/// The lines of all blocks marked `sh`, without their comments.
+fn shell_lines(document: &str) -> Vec<String> {
+    let blocks = document.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let lines = blocks.flat_map(str::lines).map(|line| line.split(" #").next().unwrap().trim().to_owned());
+    lines.filter(|line| !line.is_empty()).collect()
+}
+
+#[test]
+fn every_steadfast_command_in_the_readme_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = shell_lines(&read("README.md"));
+    let commands: Vec<&str> =
+        lines.iter().filter_map(|line| line.strip_prefix("./target/release/steadfast ")).collect();
+    assert!(commands.len() >= 3, "{lines:?}");
+    for line in commands {
+        let arguments = line.split_whitespace();
+        let ended =
+            Command::new(env!("CARGO_BIN_EXE_steadfast")).args(arguments).current_dir(&folder).output().unwrap();
+        assert!(ended.status.success(), "{line}: {}", String::from_utf8_lossy(&ended.stderr));
+    }
+}
+
+#[test]
+fn every_make_command_in_the_documents_is_a_target() {
+    let makefile = read("Makefile");
+    for name in ["README.md", "CONTRIBUTING.md"] {
+        for line in shell_lines(&read(name)) {
+            if let Some(target) = line.strip_prefix("make ") {
+                let target = target.split_whitespace().next().unwrap();
+                assert!(makefile.contains(&format!("\n{target}:")), "{name}: `{line}`");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_test_that_semantics_names_exists() {
+    let sources = sources_below(&root().join("crates"));
+    let semantics = read("SEMANTICS.md");
+    let named = semantics.split('`').skip(1).step_by(2).filter(|name| {
+        name.matches('_').count() >= 2 && name.chars().all(|c| c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit())
+    });
+    let mut count = 0;
+    for name in named.filter(|name| *name != "request_memory_ms") {
+        assert!(sources.contains(&format!("fn {name}(")), "SEMANTICS.md names `{name}`, which is no test");
+        count += 1;
+    }
+    assert!(count > 20, "{count} tests are named");
+}
+
+fn sources_below(folder: &Path) -> String {
+    let mut all = String::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all += &sources_below(&path);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            all += &fs::read_to_string(&path).unwrap();
+        }
+    }
+    all
+}
