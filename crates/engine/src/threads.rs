@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use steadfast_core::ids::{ActorId, Shard};
 use steadfast_core::time::Timestamp;
@@ -40,6 +40,9 @@ const BLOCKED: Duration = Duration::from_millis(50);
 /// How long the committer waits before it tries a store that failed, the first time and at most.
 const PROBE_FIRST: Duration = Duration::from_millis(50);
 const PROBE_MAX: Duration = Duration::from_secs(2);
+
+/// How often the log is reminded of a store that is not well.
+const REMIND_EVERY: Duration = Duration::from_secs(60);
 
 impl Inboxes {
     pub(crate) fn new(senders: Vec<Sender<Parcel>>) -> Self {
@@ -147,13 +150,18 @@ pub(crate) fn commit_turns(store: &dyn Store, gather: &Gather, tasks: &Unbounded
 
 fn wait_until_well(store: &dyn Store, gather: &Gather) {
     let mut pause = PROBE_FIRST;
+    let mut said_at = Instant::now();
     while !gather.wait_for_close(pause) {
         match store.probe() {
             Ok(()) => {
-                tracing::info!("the store is well again");
+                tracing::warn!("the store is well again");
                 return gather.recovered();
             }
-            Err(error) => tracing::warn!(%error, "the store is not well yet"),
+            Err(error) if said_at.elapsed() >= REMIND_EVERY => {
+                said_at = Instant::now();
+                tracing::error!(%error, "the store is not well yet");
+            }
+            Err(_) => {}
         }
         pause = (pause * 2).min(PROBE_MAX);
     }
