@@ -38,6 +38,8 @@ pub(crate) fn is_wrong_usage(error: &anyhow::Error) -> bool {
             | OpenError::NotWritable { .. }
             | OpenError::Newer { .. }
             | OpenError::InUse { .. }
+            | OpenError::Linked { .. }
+            | OpenError::LostStore { .. }
             | OpenError::Store { .. },
         )
         | None => false,

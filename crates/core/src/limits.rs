@@ -71,5 +71,11 @@ pub const TASKS_RUNNING_MAX: usize = 1_024;
 /// Tasks waiting in memory for a place. What exceeds it waits on disk.
 pub const TASKS_QUEUED_MAX: usize = 8_192;
 
-/// Rows of one page when a list is read from a store.
+/// Bytes of tasks waiting in memory for a place.
+pub const TASKS_QUEUED_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Rows of one page when a list is read for somebody outside.
 pub const PAGE_ROWS_MAX: usize = 1_000;
+
+/// Rows of one page when the engine reads waiting messages and tasks, whose values may be large.
+pub const WAITING_ROWS_PER_READ: usize = 64;

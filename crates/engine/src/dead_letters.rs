@@ -56,8 +56,7 @@ impl From<DeadLetterRow> for StoredDeadLetter {
 
 impl fmt::Display for DeadLetterId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let count = self.sequence.0 - Sequence::first_of(self.sequence.boot()).0;
-        write!(f, "{}-{}-{count}", self.shard.0, self.sequence.boot())
+        write!(f, "{}-{}-{}", self.shard.0, self.sequence.boot(), self.sequence.count())
     }
 }
 
@@ -68,12 +67,28 @@ impl FromStr for DeadLetterId {
         let parse = || {
             let mut parts = text.split('-');
             let shard: u16 = parts.next()?.parse().ok()?;
-            let boot: u32 = parts.next()?.parse().ok()?;
-            let count: u64 = parts.next()?.parse().ok()?;
+            let sequence = Sequence::of(parts.next()?.parse().ok()?, parts.next()?.parse().ok()?)?;
             let is_whole = parts.next().is_none() && shard < Shard::COUNT;
-            let sequence = Sequence(Sequence::first_of(boot).0.checked_add(count)?);
             is_whole.then_some(Self { shard: Shard(shard), sequence })
         };
         parse().ok_or_else(|| NotADeadLetterId(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_read_as_it_is_written() {
+        let id: DeadLetterId = "16-3-42".parse().unwrap();
+        assert_eq!(id.to_string(), "16-3-42");
+    }
+
+    #[test]
+    fn what_is_no_id_is_refused() {
+        for text in ["", "16", "16-3", "16-3-42-1", "64-3-42", "16-x-42", "16-1048576-0", "16-3-8796093022208"] {
+            assert!(text.parse::<DeadLetterId>().is_err(), "{text}");
+        }
     }
 }

@@ -3,8 +3,9 @@
 //! Owns the threads and their end. Everything that happens between two of them is elsewhere: turns in [`crate::runner`], the way to disk in
 //! [`crate::commit`], tasks in [`crate::tasks`].
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -18,7 +19,7 @@ use steadfast_store::rows::EventRow;
 use steadfast_store::sqlite::{OpenError, SqliteStore};
 use steadfast_store::{Reader, Store, StoreError};
 use tokio::sync::mpsc::UnboundedSender;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::commit::{Answer, Gather, Health, RequestError, Waiter};
 use crate::dead_letters::{DeadLetterId, StoredDeadLetter};
@@ -46,9 +47,8 @@ struct Running {
     inboxes: Inboxes,
     reader: Mutex<Box<dyn Reader>>,
     tasks: UnboundedSender<TaskEvent>,
-    permits: Semaphore,
+    places: Arc<Semaphore>,
     settings: Settings,
-    next_request: AtomicU64,
     is_stopping: AtomicBool,
     threads: Mutex<Vec<JoinHandle<()>>>,
     dispatcher: Mutex<Option<tokio::task::JoinHandle<()>>>,
@@ -131,9 +131,8 @@ impl Builder {
             inboxes: inboxes.clone(),
             reader: Mutex::new(store.reader()?),
             tasks: tasks.clone(),
-            permits: Semaphore::new(settings.requests_waiting_max),
+            places: Arc::new(Semaphore::new(settings.requests_waiting_max.clamp(1, Semaphore::MAX_PERMITS))),
             settings,
-            next_request: AtomicU64::new(1),
             is_stopping: AtomicBool::new(false),
             threads: Mutex::new(Vec::new()),
             dispatcher: Mutex::new(None),
@@ -152,7 +151,7 @@ impl Builder {
 impl Engine {
     /// Asks an actor and waits for its answer. Nothing is remembered of the request itself: see [`Engine::request_as`].
     pub async fn request<T: Serialize + ?Sized>(&self, actor: &ActorId, body: &T) -> Answer {
-        self.request_as(&self.0.anonymous(), actor, body).await
+        self.request_as(&self.0.gather.anonymous_request(), actor, body).await
     }
 
     /// Asks an actor under an id of the caller's. The same id again, also after a crash, has no further effect and gets the
@@ -166,7 +165,7 @@ impl Engine {
 
     /// Sends a message and waits until it is on disk, not until it is processed.
     pub async fn send<T: Serialize + ?Sized>(&self, actor: &ActorId, body: &T) -> Result<(), RequestError> {
-        self.send_as(&self.0.anonymous(), actor, body).await
+        self.send_as(&self.0.gather.anonymous_request(), actor, body).await
     }
 
     /// Sends a message under an id of the caller's. The same id again sends nothing.
@@ -227,11 +226,13 @@ impl Engine {
     }
 
     /// Ends the engine: no new request is taken, running tasks have `grace` to end, and what was gathered is written. Whatever
-    /// is not done by then is on disk and goes on after the next start. The store is free afterwards.
+    /// is not done by then is on disk and goes on after the next start. The store is free afterwards, unless there are other clones
+    /// of this engine: the last one gives it back. Dropping the last one without a stop ends the engine too, but gives tasks no
+    /// time, and may hold the store until the async runtime has dropped them.
     pub async fn stop(self, grace: Duration) {
         let running = self.0;
         running.is_stopping.store(true, Ordering::Release);
-        running.permits.close();
+        running.places.close();
         drop(running.tasks.send(TaskEvent::Stop { grace }));
         let dispatcher = lock(&running.dispatcher).take();
         if let Some(dispatcher) = dispatcher {
@@ -244,30 +245,37 @@ impl Engine {
 
 impl Running {
     fn spawn(&self, name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), std::io::Error> {
-        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(run)?;
+        let gather = self.gather.clone();
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+            // Half an engine that seems well would be the worst: if one thread fails, all of it says so and stops.
+            if catch_unwind(AssertUnwindSafe(run)).is_err() {
+                gather.fail("the engine has failed by a fault of its own; start it again");
+            }
+        })?;
         lock(&self.threads).push(thread);
         Ok(())
     }
 
-    fn anonymous(&self) -> RequestId {
-        RequestId::anonymous(self.next_request.fetch_add(1, Ordering::Relaxed))
-    }
-
     async fn ask(&self, shard: Shard, delivery: impl FnOnce(Waiter) -> Delivery) -> Answer {
-        let _permit = match self.permits.try_acquire() {
-            Ok(permit) => permit,
-            Err(_) => {
-                let patience = Duration::from_millis(self.settings.request_patience_ms);
-                match tokio::time::timeout(patience, self.permits.acquire()).await {
-                    Ok(Ok(permit)) => permit,
-                    Ok(Err(_closed)) => return Err(RequestError::Stopped),
-                    Err(_elapsed) => return Err(RequestError::Busy(self.settings.requests_waiting_max)),
-                }
-            }
-        };
-        let (waiter, answer) = oneshot::channel();
+        // Held by this caller and by the request while it stands in line: a caller that gives up makes no room for the next
+        // one before its request is out of the way.
+        let place = Arc::new(self.place().await?);
+        let (waiter, answer) = Waiter::new(Some(place.clone()));
         self.inboxes.send_to_shard(shard, delivery(waiter));
         answer.await.unwrap_or_else(|_| Err(self.unanswered()))
+    }
+
+    /// A place among the requests that wait.
+    async fn place(&self) -> Result<OwnedSemaphorePermit, RequestError> {
+        if let Ok(place) = self.places.clone().try_acquire_owned() {
+            return Ok(place);
+        }
+        let patience = Duration::from_millis(self.settings.request_patience_ms);
+        match tokio::time::timeout(patience, self.places.clone().acquire_owned()).await {
+            Ok(Ok(place)) => Ok(place),
+            Ok(Err(_closed)) => Err(RequestError::Stopped),
+            Err(_elapsed) => Err(RequestError::Busy(self.settings.requests_waiting_max)),
+        }
     }
 
     /// Why a caller was left without an answer.
@@ -283,7 +291,7 @@ impl Running {
 
     fn end_threads(&self) {
         self.is_stopping.store(true, Ordering::Release);
-        self.permits.close();
+        self.places.close();
         self.inboxes.send_all(|| Parcel::Stop);
         let mut threads = std::mem::take(&mut *lock(&self.threads));
         let committer = threads.pop();
@@ -304,9 +312,7 @@ impl Drop for Running {
 }
 
 fn join(thread: JoinHandle<()>) {
-    if thread.join().is_err() {
-        tracing::error!("a thread of the engine panicked");
-    }
+    thread.join().expect("panics of the engine's threads are caught in them");
 }
 
 fn encoded<T: Serialize + ?Sized>(body: &T) -> Result<Json, RequestError> {

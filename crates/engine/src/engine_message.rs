@@ -54,8 +54,7 @@ pub(crate) fn read_failed_input(stored: &Json) -> Result<FailedInput, String> {
 }
 
 fn write<T: Serialize>(form: T) -> Json {
-    Json::encode(&Versioned { v: VERSION, form })
-        .expect("the engine's own forms have string keys and valid JSON inside")
+    Json::encode(&Versioned { v: VERSION, form }).expect("bodies are checked before they become part of a form")
 }
 
 fn read<T: serde::de::DeserializeOwned>(stored: &Json) -> Result<T, String> {

@@ -87,7 +87,9 @@ pub(crate) fn run_actors(mut runner: Runner, inbox: &Receiver<Parcel>, inboxes: 
             match inbox.try_recv() {
                 Ok(Parcel::Delivery(delivery)) => runner.deliver(delivery, clock()),
                 Ok(Parcel::Wake) => {}
-                Ok(Parcel::Stop) | Err(TryRecvError::Disconnected) => return run_last_turns(&mut runner, inboxes),
+                Ok(Parcel::Stop) | Err(TryRecvError::Disconnected) => {
+                    return run_last_turns(&mut runner, inboxes, gather);
+                }
                 Err(TryRecvError::Empty) => break,
             }
         }
@@ -100,19 +102,22 @@ pub(crate) fn run_actors(mut runner: Runner, inbox: &Receiver<Parcel>, inboxes: 
             Step::Idle(until) => match inbox.recv_timeout(Duration::from_millis(now.ms_until(until).max(1))) {
                 Ok(Parcel::Delivery(delivery)) => runner.deliver(delivery, clock()),
                 Ok(Parcel::Wake) | Err(RecvTimeoutError::Timeout) => {}
-                Ok(Parcel::Stop) | Err(RecvTimeoutError::Disconnected) => return run_last_turns(&mut runner, inboxes),
+                Ok(Parcel::Stop) | Err(RecvTimeoutError::Disconnected) => {
+                    return run_last_turns(&mut runner, inboxes, gather);
+                }
             },
         }
     }
 }
 
 /// Gives results that have just come a chance to be on disk before the end.
-fn run_last_turns(runner: &mut Runner, inboxes: &Inboxes) {
+fn run_last_turns(runner: &mut Runner, inboxes: &Inboxes, gather: &Gather) {
     for _ in 0..LAST_TURNS_MAX {
-        if runner.step(clock()) != Step::Ran {
-            return;
+        match runner.step(clock()) {
+            Step::Ran => forward(runner, inboxes),
+            Step::Blocked if gather.is_well() => gather.wait_for_room(BLOCKED),
+            Step::Blocked | Step::Idle(_) => return,
         }
-        forward(runner, inboxes);
     }
 }
 

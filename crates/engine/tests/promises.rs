@@ -9,8 +9,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use steadfast::core::failure::{Failure, FailureKind};
+use steadfast::core::ids::ActorId;
 use steadfast::core::json::Json;
 use steadfast::core::time::Timestamp;
+use steadfast::core::turn::{Actor, Input, Kind, Storage, Turn, TurnError};
 use steadfast::{Engine, Function, Health, RequestError, Settings, Task};
 use steadfast_sim::actors::fragile::{Heard, Knock};
 use steadfast_sim::actors::{chain, counter, courier, errand, fragile, ticker};
@@ -397,4 +399,108 @@ async fn a_request_over_the_limit_is_refused_by_name() {
 fn an_engine_without_an_async_runtime_says_so() {
     let error = Place::new().builder().start().map(drop).unwrap_err();
     assert_eq!(error.to_string(), "an engine starts inside a tokio runtime; call `start` from async code");
+}
+
+#[tokio::test]
+async fn an_answer_kept_for_a_caller_of_an_earlier_life_goes_to_nobody_else() {
+    let place = Place::new();
+    let errand = actor(errand::KIND, "a");
+    let (started, mut is_started) = tokio::sync::mpsc::unbounded_channel();
+    let never = Function(move |_| {
+        started.send(()).unwrap();
+        std::future::pending()
+    });
+    let engine = place.builder().executor("work", never).start().unwrap();
+    let alice = {
+        let (engine, errand) = (engine.clone(), errand.clone());
+        tokio::spawn(async move { engine.request(&errand, &run("of-alice", "work")).await })
+    };
+    is_started.recv().await.unwrap();
+    engine.stop(Duration::ZERO).await;
+    drop(alice.await);
+
+    let engine = place.builder().executor("work", Function(async |task: Task| Ok(task.input))).start().unwrap();
+    let bob: errand::Settled = engine.request(&errand, &run("of-bob", "work")).await.unwrap().decode().unwrap();
+    assert_eq!(bob.task, "of-bob");
+}
+
+/// A kind whose actors break the engine's thread, not only their turn.
+struct Grenade;
+
+impl Kind for Grenade {
+    fn load(&self, _id: &ActorId, _storage: &dyn Storage) -> Result<Box<dyn Actor>, TurnError> {
+        Ok(Box::new(Self))
+    }
+}
+
+impl Actor for Grenade {
+    fn turn(&mut self, _turn: &mut Turn<'_>, _input: &Input) -> Result<(), TurnError> {
+        Err(TurnError::failed("so that it is dropped"))
+    }
+}
+
+impl Drop for Grenade {
+    fn drop(&mut self) {
+        if !std::thread::panicking() && std::thread::current().name().is_some_and(|name| name.starts_with("runner")) {
+            panic!("{}", fragile::LAST_WORDS);
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_engine_that_fails_by_its_own_fault_says_so_to_everybody() {
+    let place = Place::new();
+    let engine = place.builder().kind("grenade", Grenade).start().unwrap();
+    let reason = "the engine has failed by a fault of its own; start it again";
+    let thrower = engine.request(&actor("grenade", "a"), &()).await.unwrap_err();
+    assert!(matches!(thrower, RequestError::Unavailable(_)), "{thrower}");
+    eventually(async || engine.health(), |health| *health == Health::Unwell(reason.to_owned())).await;
+    let bystander = engine.request(&actor(counter::KIND, "b"), &counter::Add { add: 1 }).await.unwrap_err();
+    assert_eq!(bystander, RequestError::Unavailable(reason.to_owned()));
+    stop(engine).await;
+    assert_eq!(add(&place.start(), &actor(counter::KIND, "b"), 1).await, 1);
+}
+
+#[tokio::test]
+async fn a_busy_actor_does_not_slow_down_by_what_it_has_written_before() {
+    let place = Place::new();
+    let engine = place.start();
+    let (from, to) = (actor(courier::KIND, "from"), actor(courier::KIND, "to"));
+    // One actor works off a long backlog: its turns are in every batch, so it is never without uncommitted writes.
+    engine.request(&from, &courier::Deliver { to, count: 50_000 }).await.unwrap();
+    eventually(async || engine.metrics(), |metrics| metrics.turns_committed >= 50_001).await;
+}
+
+#[tokio::test]
+async fn tasks_behind_many_of_an_unknown_kind_are_started() {
+    let place = Place::new();
+    let never = Function(|_| std::future::pending());
+    let settings = Settings { tasks_queued_max: 2, ..small_settings() };
+    let stranger = place.builder().kind("stranger", errand::Errand).executor("work", never).settings(settings.clone());
+    let stranger = stranger.start().unwrap();
+    let (strange, known) = (actor("stranger", "a"), same_shard_as(&actor("stranger", "a")));
+    let mut asked = Vec::new();
+    for number in 0..10 {
+        let (engine, strange) = (stranger.clone(), strange.clone());
+        asked.push(tokio::spawn(async move { engine.request(&strange, &run(&format!("t{number}"), "work")).await }));
+    }
+    eventually(async || stranger.metrics(), |metrics| metrics.tasks_started == 10).await;
+    let engine = stranger.clone();
+    let last = known.clone();
+    asked.push(tokio::spawn(async move { engine.request_as(&given("k"), &last, &run("last", "work")).await }));
+    eventually(async || stranger.metrics(), |metrics| metrics.tasks_started == 11).await;
+    stranger.stop(Duration::ZERO).await;
+    for answer in asked {
+        drop(answer.await);
+    }
+    let engine = place.builder().executor("work", Function(async |task: Task| Ok(task.input))).settings(settings);
+    let engine = engine.start().unwrap();
+    let settled: errand::Settled =
+        engine.request_as(&given("k"), &known, &run("last", "work")).await.unwrap().decode().unwrap();
+    assert!(settled.is_ok);
+}
+
+/// An errand in the shard of another actor, whose tasks come after that actor's.
+fn same_shard_as(other: &ActorId) -> ActorId {
+    (0..).map(|number: u32| actor(errand::KIND, &number.to_string())).find(|id| id.shard() == other.shard()).unwrap()
 }

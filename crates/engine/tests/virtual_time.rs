@@ -6,15 +6,17 @@ mod support;
 
 use std::sync::Arc;
 
-use steadfast::commit::{Commit, Gather, commit_gathered};
-use steadfast::core::ids::{ActorId, RequestId, Shard};
+use steadfast::commit::{Commit, Gather, Waiter, commit_gathered};
+use steadfast::core::ids::{ActorId, RequestId, Sequence, Shard};
 use steadfast::core::json::Json;
 use steadfast::core::limits::{ALARMS_AHEAD_MAX, ALARMS_AHEAD_MS};
 use steadfast::core::time::Timestamp;
 use steadfast::runner::{Delivery, Runner, Step};
 use steadfast::store::Store;
+use steadfast::store::batch::Batch;
 use steadfast::store::memory::MemoryStore;
-use steadfast::{Kinds, Settings};
+use steadfast::store::rows::{MessageRow, Origin};
+use steadfast::{Answer, Kinds, Settings};
 use steadfast_sim::actors::{counter, ticker};
 use support::*;
 
@@ -23,6 +25,7 @@ struct Machine {
     store: MemoryStore,
     gather: Arc<Gather>,
     runner: Runner,
+    callers: Vec<tokio::sync::oneshot::Receiver<Answer>>,
     now: Timestamp,
 }
 
@@ -36,11 +39,13 @@ impl Machine {
         let shards = Shard::all().collect();
         let reader = store.reader().unwrap();
         let runner = Runner::start(gather.clone(), Arc::new(kinds), &settings, reader, shards, now).unwrap();
-        Self { store, gather, runner, now }
+        Self { store, gather, runner, callers: Vec::new(), now }
     }
 
     fn ask<T: serde::Serialize>(&mut self, actor: &ActorId, id: RequestId, body: &T) {
-        let (waiter, _) = tokio::sync::oneshot::channel();
+        let (waiter, caller) = Waiter::new(None);
+        // A request without an id whose caller has left is not run.
+        self.callers.push(caller);
         let body = Json::encode(body).unwrap();
         self.runner.deliver(Delivery::Request { actor: actor.clone(), id, body, waiter }, self.now);
     }
@@ -119,6 +124,77 @@ fn an_alarm_moved_to_a_later_time_does_not_fire_at_the_earlier() {
     machine.now = Timestamp(9_000);
     machine.settle();
     assert_eq!(machine.ticks_of(&ticker), 1);
+}
+
+/// When the last of them ticks, with steps only at the times the runner asks for.
+fn first_tick_of(machine: &mut Machine, ticker: &ActorId, until: u64) -> Option<u64> {
+    while machine.now.0 < until {
+        let wake = machine.settle();
+        if machine.ticks_of(ticker) == 1 {
+            return Some(machine.now.0);
+        }
+        machine.now = wake.max(machine.now.plus_ms(1));
+    }
+    None
+}
+
+#[test]
+fn an_alarm_behind_a_burst_of_others_is_not_late() {
+    let mut machine = Machine::boot(MemoryStore::new(), Timestamp(0));
+    machine.settle();
+    let begin = 1_000_000;
+    let tickers = tickers_of_one_shard(ALARMS_AHEAD_MAX);
+    for (number, ticker) in tickers.iter().enumerate() {
+        let is_last = number + 1 == tickers.len();
+        let first = Timestamp(begin + ALARMS_AHEAD_MS + if is_last { 1_000 } else { 0 });
+        machine.ask(ticker, RequestId::anonymous(number as u64), &ticker::Start { first, every_ms: 1, times: 1 });
+    }
+    machine.settle();
+    machine.now = Timestamp(begin);
+    let last = tickers.last().unwrap();
+    let due = begin + ALARMS_AHEAD_MS + 1_000;
+    assert_eq!(first_tick_of(&mut machine, last, begin + 10 * ALARMS_AHEAD_MS), Some(due));
+}
+
+#[test]
+fn an_alarm_that_was_due_when_the_clock_was_set_back_fires_later() {
+    let mut machine = Machine::boot(MemoryStore::new(), Timestamp(1_000));
+    let tickers = tickers_of_one_shard(2);
+    for (number, ticker) in tickers.iter().enumerate() {
+        let start = ticker::Start { first: Timestamp(5_000), every_ms: 1, times: 1 };
+        machine.ask(ticker, RequestId::anonymous(number as u64), &start);
+    }
+    machine.settle();
+    machine.now = Timestamp(5_000);
+    assert_eq!(machine.runner.step(machine.now), Step::Ran, "both are queued, one has had its turn");
+    machine.now = Timestamp(4_999);
+    machine.settle();
+    machine.now = Timestamp(5_000);
+    machine.settle();
+    assert_eq!(tickers.iter().map(|ticker| machine.ticks_of(ticker)).collect::<Vec<_>>(), [1, 1]);
+}
+
+#[test]
+fn a_stored_message_that_is_not_json_becomes_a_dead_letter() {
+    let store = MemoryStore::new();
+    let counter = actor(counter::KIND, "a");
+    let mut batch = Batch::default();
+    batch.of(&counter).insert_message(MessageRow {
+        actor: counter.clone(),
+        sequence: Sequence(5),
+        origin: Origin::Outside,
+        body: Json::from_stored("{oops"),
+        attempts: 0,
+        not_before: Timestamp(0),
+    });
+    store.commit(&batch).unwrap();
+    let mut machine = Machine::boot(store, Timestamp(1_000));
+    for _ in 0..4 {
+        machine.settle();
+        machine.now = machine.now.plus_ms(1_000);
+    }
+    let letters = machine.store.reader().unwrap().dead_letters(counter.shard(), None, 10).unwrap();
+    assert_eq!(letters[0].input.as_str(), r#"{"v":1,"form":{"unreadable":{"body":"{oops"}}}"#);
 }
 
 #[test]

@@ -104,11 +104,11 @@ impl Operation {
     }
 
     /// Asks. `anonymous` is an id for a client that gives none.
-    pub(crate) fn ask(&mut self, anonymous: u64) -> Delivery {
+    pub(crate) fn ask(&mut self, anonymous: RequestId) -> Delivery {
         self.asked += 1;
-        let (waiter, answer) = oneshot::channel();
+        let (waiter, answer) = Waiter::new(None);
         self.waiting.push(answer);
-        let id = self.id.clone().unwrap_or_else(|| RequestId::anonymous(anonymous));
+        let id = self.id.clone().unwrap_or(anonymous);
         self.delivery(id, waiter)
     }
 

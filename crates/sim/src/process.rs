@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use steadfast::commit::{Commit, Gather, Output, TaskStart, commit_gathered};
+use steadfast::commit::{Batched, Commit, Gather, Output, TaskStart, commit};
 use steadfast::mutation::Mutation;
 use steadfast::runner::{Delivery, Runner, Step};
 use steadfast::tasks::TaskQueue;
@@ -23,6 +23,7 @@ pub(crate) struct Process {
     ways: Vec<Vec<VecDeque<Delivery>>>,
     pub(crate) queue: TaskQueue,
     pub(crate) running: Vec<TaskStart>,
+    in_flight: Option<Batched>,
     kinds: Arc<Kinds>,
     is_unwell: bool,
 }
@@ -62,6 +63,7 @@ impl Process {
             ways: (0..runners).map(|_| (0..=runners).map(|_| VecDeque::new()).collect()).collect(),
             queue: TaskQueue::new(settings.tasks_running_max, settings.tasks_queued_max),
             running: Vec::new(),
+            in_flight: None,
             gather,
             kinds,
             is_unwell: false,
@@ -105,9 +107,22 @@ impl Process {
         step
     }
 
-    /// Writes what is gathered. What may leave is returned, not let go.
-    pub(crate) fn commit(&mut self, store: &dyn Store) -> Option<Vec<Output>> {
-        match commit_gathered(&self.gather, store) {
+    /// Takes what is gathered; turns go on while it is on its way. Whether there was anything, or is on its way already.
+    pub(crate) fn begin_commit(&mut self) -> bool {
+        if self.in_flight.is_none() {
+            self.in_flight = self.gather.take();
+        }
+        self.in_flight.is_some()
+    }
+
+    /// Whether a batch is on its way to the disk.
+    pub(crate) fn is_committing(&self) -> bool {
+        self.in_flight.is_some()
+    }
+
+    /// Writes what was taken. What may leave is returned, not let go.
+    pub(crate) fn end_commit(&mut self, store: &dyn Store) -> Option<Vec<Output>> {
+        match commit(&self.gather, store, self.in_flight.take()?) {
             Commit::Nothing => None,
             Commit::Done(outputs) => Some(outputs),
             Commit::Failed(outputs, error) => {

@@ -46,7 +46,6 @@ pub(crate) struct World {
     late: Vec<(ActorId, TaskOutcome)>,
     pub(crate) history: History,
     pub(crate) commits: u64,
-    next_anonymous: u64,
 }
 
 impl World {
@@ -73,7 +72,6 @@ impl World {
             late: Vec::new(),
             history: History::default(),
             commits: 0,
-            next_anonymous: 1,
         })
     }
 
@@ -151,8 +149,7 @@ impl World {
 
     fn ask(&mut self, number: usize) {
         let operation = &mut self.operations[number];
-        let delivery = operation.ask(self.next_anonymous);
-        self.next_anonymous += 1;
+        let delivery = operation.ask(self.process.gather.anonymous_request());
         let actor = operation.actor().clone();
         let what = operation.what.clone();
         self.process.send(&actor, delivery);
@@ -168,7 +165,18 @@ impl World {
         Ok(())
     }
 
+    /// Begins a commit, or ends the one that is under way.
     fn commit(&mut self) -> Result<(), String> {
+        if self.process.is_committing() {
+            return self.end_commit();
+        }
+        if self.process.begin_commit() {
+            self.record(|| "a commit begins".to_owned());
+        }
+        Ok(())
+    }
+
+    fn end_commit(&mut self) -> Result<(), String> {
         let planned = self.plan.crash_at.filter(|(commit, _)| *commit == self.commits).map(|(_, point)| point);
         let by_chance = self.random.percent(self.plan.commit_crash).then(|| {
             *self.random.pick(&[CrashPoint::BeforeCommit, CrashPoint::AfterCommit, CrashPoint::DuringRelease])
@@ -182,7 +190,7 @@ impl World {
             let fault = *self.random.pick(&[CommitFault::Fails, CommitFault::FailsUncertainly]);
             self.store.set_next(fault);
         }
-        let committed = self.process.commit(&self.store);
+        let committed = self.process.end_commit(&self.store);
         self.store.set_next(CommitFault::None);
         let Some(outputs) = committed else {
             if self.process.is_unwell() {
@@ -307,7 +315,8 @@ impl World {
                 }
             }
             let commits_before = self.commits;
-            self.commit()?;
+            self.process.begin_commit();
+            self.end_commit()?;
             self.start_tasks()?;
             while !self.process.running.is_empty() {
                 self.finish_a_task();

@@ -24,8 +24,7 @@ pub(crate) fn rows_max(limit: usize) -> i64 {
 /// The boot number after `last`; 0 stands for none.
 pub(crate) fn boot_after(last: u32) -> Result<u32, StoreError> {
     // A sequence leads with its boot, and one of a later boot would no longer fit a signed column.
-    let boots_max = Sequence(i64::MAX as u64).boot();
-    if last < boots_max {
+    if last < Sequence::BOOTS_MAX {
         Ok(last + 1)
     } else {
         Err(StoreError::Failed(format!("it was opened {last} times, which is the most")))

@@ -276,3 +276,21 @@ fn a_store_held_by_another_process_is_refused_until_that_process_is_killed() {
     assert!(folder.path().join("store.db.lock").exists());
     assert_eq!(SqliteStore::open(&file).unwrap().begin_boot().unwrap(), 2, "what it committed is there");
 }
+
+#[test]
+fn a_store_with_two_names_is_refused() {
+    let folder = folder();
+    closed_store(&folder, "");
+    fs::hard_link(folder.path().join("store.db"), folder.path().join("other.db")).unwrap();
+    let message = "store `…/other.db` has 2 names (hard links), of which only one would be locked; remove the others";
+    refused(&folder, "other.db", message);
+}
+
+#[test]
+fn a_log_whose_store_is_gone_is_not_taken_for_that_of_a_new_one() {
+    let folder = folder();
+    fs::write(folder.path().join("store.db-wal"), "commits that somebody misses").unwrap();
+    let message =
+        "`…/store.db-wal` belongs to a store that is not there; put `…/store.db` back beside it, or remove it";
+    refused(&folder, "store.db", message);
+}

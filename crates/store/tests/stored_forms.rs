@@ -102,7 +102,7 @@ fn everything() -> Batch {
     writes.insert_dead_letter(DeadLetterRow {
         id: sequence(5),
         actor: order.clone(),
-        input: json(r#"{"input":"alarm","due":1763000000000}"#),
+        input: json(r#"{"v":1,"form":{"alarm":{"due":1763000000000}}}"#),
         error: "turn panicked: boom".to_owned(),
         attempts: 3,
         at: Timestamp(1_763_000_000_900),

@@ -128,8 +128,10 @@ fn change(file: &Path, statement: &str) {
 #[track_caller]
 fn check_messages(statement: &str, problem: &str) {
     let (_folder, store) = damaged_by(statement);
-    let error = store.reader().unwrap().messages(actor().shard(), None, 10).unwrap_err();
+    let reader = store.reader().unwrap();
+    let error = reader.message(&actor(), Sequence(7)).unwrap_err();
     assert_eq!(error, StoreError::Damaged(problem.to_owned()));
+    assert_eq!(reader.messages(actor().shard(), None, 10), Ok(Vec::new()), "those behind it must not wait");
 }
 
 #[test]
@@ -150,24 +152,31 @@ fn a_row_that_is_not_as_we_write_it_is_named() {
 }
 
 #[test]
-fn an_actor_that_is_no_actor_or_in_a_foreign_shard_is_named() {
+fn rows_behind_a_damaged_one_are_found_and_counted_as_a_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("store.db");
+    let store = SqliteStore::open(&file).unwrap();
     let Shard(shard) = actor().shard();
-    check_messages(
-        "UPDATE messages SET actor = 'nobody'",
-        &format!(
-            "table `messages`, row shard {shard}, actor `nobody`, sequence 7: `actor` is not an id: \
-             `nobody` is not an actor id: expected `kind:name`"
-        ),
-    );
     let elsewhere =
         (0..).map(|n| format!("run:{n}")).find(|id| ActorId::parse(id).unwrap().shard().0 != shard).unwrap();
-    let home = ActorId::parse(&elsewhere).unwrap().shard().0;
-    check_messages(
-        &format!("UPDATE messages SET actor = '{elsewhere}'"),
-        &format!(
-            "table `messages`, row shard {shard}, actor `{elsewhere}`, sequence 7: `actor` belongs to shard {home}"
-        ),
-    );
+    for number in 1..=6 {
+        let mut batch = Batch::default();
+        batch.of(&actor()).insert_message(MessageRow {
+            actor: actor(),
+            sequence: Sequence(number),
+            origin: Origin::Outside,
+            body: Json::null(),
+            attempts: 0,
+            not_before: Timestamp(0),
+        });
+        store.commit(&batch).unwrap();
+    }
+    // Before all others in the order of the list, and in the middle of it.
+    change(&file, "UPDATE messages SET actor = 'nobody' WHERE sequence = 1");
+    change(&file, &format!("UPDATE messages SET actor = '{elsewhere}' WHERE sequence = 2"));
+    change(&file, "UPDATE messages SET attempts = -1 WHERE sequence = 4");
+    let found = store.reader().unwrap().messages(actor().shard(), None, 3).unwrap();
+    assert_eq!(found.iter().map(|row| row.sequence.0).collect::<Vec<_>>(), [3, 5, 6]);
 }
 
 #[test]

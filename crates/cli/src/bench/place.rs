@@ -6,6 +6,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context;
 use steadfast_store::sqlite::OpenError;
@@ -23,6 +24,10 @@ pub(crate) struct Place {
 /// Exit codes of a process that a signal ended, as shells have them.
 const INTERRUPTED: i32 = 130;
 const TERMINATED: i32 = 143;
+
+/// How often, and after how long, the removal of a folder in use is tried again.
+const REMOVALS_TRIED: u32 = 100;
+const REMOVE_AGAIN: Duration = Duration::from_millis(5);
 
 /// How many names are tried for the folder.
 const FOLDERS_TRIED: u32 = 100;
@@ -112,6 +117,16 @@ fn make_folder(beside: &Path) -> io::Result<PathBuf> {
     fs::create_dir(&folder).map(|()| folder)
 }
 
+/// Removes a folder in which other threads may still make files, which would make a single try fail.
+fn remove_while_in_use(folder: &Path) {
+    for _ in 0..REMOVALS_TRIED {
+        match fs::remove_dir_all(folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => std::thread::sleep(REMOVE_AGAIN),
+            Ok(()) | Err(_) => return,
+        }
+    }
+}
+
 /// Ctrl-C and `kill`.
 struct Interruption {
     runtime: Runtime,
@@ -138,7 +153,7 @@ impl Interruption {
                     _ = self.terminate.recv() => TERMINATED,
                 }
             });
-            drop(fs::remove_dir_all(folder));
+            remove_while_in_use(&folder);
             // Child processes end when they notice that this one has.
             std::process::exit(code);
         })?;

@@ -53,7 +53,8 @@ pub struct Send {
 /// A leaf task for an executor.
 #[derive(Debug)]
 pub struct Dispatch {
-    /// Its name within the actor: its idempotency key. A task that is not settled is not started again under the same name.
+    /// Its name within the actor: its idempotency key. Dispatching a name again whose task is not settled replaces that task:
+    /// the result of the earlier start is dropped.
     pub task: TaskId,
     /// Which executor runs it.
     pub executor: Arc<str>,
@@ -81,13 +82,16 @@ pub struct Reply {
 
 impl Effects {
     pub(super) fn put(&mut self, key: &str, value: Json) -> Result<(), TurnError> {
+        within("storage key", key.len(), limits::KEY_BYTES_MAX, "KEY_BYTES_MAX")?;
         self.account("stored value", &value)?;
+        self.bytes += key.len();
         self.writes.insert(key.into(), Some(value));
         Ok(())
     }
 
     pub(super) fn delete(&mut self, key: &str) {
         self.count += 1;
+        self.bytes += key.len();
         self.writes.insert(key.into(), None);
     }
 
@@ -99,12 +103,14 @@ impl Effects {
 
     pub(super) fn dispatch(&mut self, dispatch: Dispatch) -> Result<(), TurnError> {
         self.account("task input", &dispatch.input)?;
+        within("executor name", dispatch.executor.len(), limits::ID_BYTES_MAX, "ID_BYTES_MAX")?;
         self.dispatches.push(dispatch);
         Ok(())
     }
 
     pub(super) fn emit(&mut self, kind: &str, data: Json) -> Result<(), TurnError> {
         self.account("event", &data)?;
+        within("event type", kind.len(), limits::ID_BYTES_MAX, "ID_BYTES_MAX")?;
         self.events.push(Emit { kind: kind.into(), data });
         Ok(())
     }

@@ -19,7 +19,6 @@ use serde::de::DeserializeOwned;
 
 use crate::ids::{ActorId, InvalidId, RequestId, TaskId};
 use crate::json::{Json, JsonError};
-use crate::limits;
 use crate::time::Timestamp;
 
 /// An actor in memory, between two turns.
@@ -146,7 +145,6 @@ impl<'a> Turn<'a> {
 
     /// Writes a value that is JSON already.
     pub fn put_json(&mut self, key: &str, value: Json) -> Result<(), TurnError> {
-        within("storage key", key.len(), limits::KEY_BYTES_MAX, "KEY_BYTES_MAX")?;
         self.effects.put(key, value)
     }
 

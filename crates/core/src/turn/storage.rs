@@ -29,7 +29,7 @@ pub trait Storage {
 /// The end of the range of all keys that begin with `prefix`.
 #[must_use]
 pub fn prefix_end(prefix: &str) -> String {
-    // No key of ours contains this character, so it sorts after whatever follows the prefix.
+    // The last character there is: it sorts after whatever follows the prefix, unless that begins with it too.
     format!("{prefix}\u{10ffff}")
 }
 
@@ -55,8 +55,13 @@ pub fn scan_over<E>(
         let rows = below(start.as_ref().map(|key| &**key), wanted)?;
         let is_exhausted = rows.len() < wanted;
         for (key, value) in rows {
-            while let Some((written_key, written)) = above.next_if(|(written_key, _)| **written_key < key) {
+            while found.len() < limit
+                && let Some((written_key, written)) = above.next_if(|(written_key, _)| **written_key < key)
+            {
                 found.extend(written.clone().map(|value| (written_key.clone(), value)));
+            }
+            if found.len() == limit {
+                break;
             }
             start = Bound::Excluded(key.clone());
             match above.next_if(|(written_key, _)| **written_key == key) {
@@ -65,11 +70,11 @@ pub fn scan_over<E>(
             }
         }
         if is_exhausted {
-            found.extend(above.filter_map(|(key, written)| Some((key.clone(), written.clone()?))));
+            let rest = above.filter_map(|(key, written)| Some((key.clone(), written.clone()?)));
+            found.extend(rest.take(limit - found.len()));
             break;
         }
     }
-    found.truncate(limit);
     Ok(found)
 }
 

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use std::sync::Arc;
 
 use super::*;
+use crate::limits;
 
 /// Storage that is a map.
 struct Stored(std::collections::BTreeMap<Arc<str>, Json>);

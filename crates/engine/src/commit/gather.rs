@@ -5,10 +5,10 @@
 //! the *epoch* moves on and whatever was gathered since is void, because it may rest on what was lost.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use steadfast_core::ids::Sequence;
+use steadfast_core::ids::{RequestId, Sequence};
 use steadfast_core::limits;
 use steadfast_store::StoreError;
 use steadfast_store::batch::Batch;
@@ -92,7 +92,7 @@ impl Gather {
             next_sequence: AtomicU64::new(Sequence::first_of(boot).0 + 1),
             epoch_begins_at: AtomicU64::new(Sequence::first_of(boot).0),
             boot,
-            turns_max,
+            turns_max: turns_max.max(1),
             counters: Counters::default(),
             mutation: Mutation::None,
         }
@@ -106,7 +106,14 @@ impl Gather {
 
     /// The next number in the order of arrival.
     pub(crate) fn next_sequence(&self) -> Sequence {
-        Sequence(self.next_sequence.fetch_add(1, Ordering::Relaxed))
+        let next = Sequence(self.next_sequence.fetch_add(1, Ordering::Relaxed));
+        assert_eq!(next.boot(), self.boot, "this process has used up its numbers; a restart gives it new ones");
+        next
+    }
+
+    /// An id for a caller that gave none. No other life of the engine gives it: an actor may keep it for a later answer.
+    pub fn anonymous_request(&self) -> RequestId {
+        RequestId::anonymous(self.next_sequence().0)
     }
 
     /// Which attempt a task dispatched as `sequence` is on: it may have been started once in every boot since.
@@ -184,12 +191,25 @@ impl Gather {
 
     /// Ends the gathering: no turn is added from now on.
     pub(crate) fn close(&self) {
-        self.lock().is_closed = true;
+        self.lock_whatever_happened().is_closed = true;
         self.committer_wakes.notify_all();
         self.runners_wake.notify_all();
     }
 
-    pub(super) fn take(&self) -> Option<Batched> {
+    /// Ends everything, because a thread of the engine panicked: what is gathered is dropped, and callers hear why.
+    pub(crate) fn fail(&self, reason: &str) {
+        let mut open = self.lock_whatever_happened();
+        open.is_closed = true;
+        open.health = Health::Unwell(reason.to_owned());
+        self.is_unwell.store(true, Ordering::Release);
+        open.batch = Batch::default();
+        open.outputs.clear();
+        self.committer_wakes.notify_all();
+        self.runners_wake.notify_all();
+    }
+
+    /// Takes everything gathered, to be written by [`super::commit`]. What comes from now on is the next batch.
+    pub fn take(&self) -> Option<Batched> {
         let mut open = self.lock();
         if open.is_empty() {
             return None;
@@ -240,7 +260,19 @@ impl Gather {
     /// Whether the store takes writes.
     #[must_use]
     pub fn health(&self) -> Health {
-        self.lock().health.clone()
+        self.lock_whatever_happened().health.clone()
+    }
+
+    /// Why the store does not take writes, when it does not.
+    pub(crate) fn health_when_unwell(&self) -> Option<String> {
+        // Asked for every request: only a store that is not well costs a lock.
+        if self.is_well() {
+            return None;
+        }
+        match self.health() {
+            Health::Well => None,
+            Health::Unwell(reason) => Some(reason),
+        }
     }
 
     pub(crate) fn is_well(&self) -> bool {
@@ -265,8 +297,13 @@ impl Gather {
 
     fn lock(&self) -> MutexGuard<'_, Open> {
         // A panic under the lock may have left half a turn in the batch. Writing it would break every promise; so all threads
-        // end here, callers hear that the engine has stopped, and what is on disk is whole.
+        // end here, and what is on disk is whole.
         self.open.lock().expect("a thread panicked while it added a turn to the batch")
+    }
+
+    /// For those who neither read the batch nor write to it.
+    fn lock_whatever_happened(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -24,7 +24,11 @@ pub enum Commit {
 
 /// Writes everything gathered so far as one batch.
 pub fn commit_gathered(gather: &Gather, store: &dyn Store) -> Commit {
-    let Some(batched) = gather.take() else { return Commit::Nothing };
+    gather.take().map_or(Commit::Nothing, |batched| commit(gather, store, batched))
+}
+
+/// Writes what was taken from the gathering.
+pub fn commit(gather: &Gather, store: &dyn Store, batched: Batched) -> Commit {
     let written = if batched.batch.is_empty() { Ok(()) } else { store.commit(&batched.batch) };
     match written {
         Ok(()) => {

@@ -7,13 +7,42 @@ use std::sync::Arc;
 use steadfast_core::ids::{ActorId, Sequence, TaskId};
 use steadfast_core::json::Json;
 use steadfast_store::rows::TaskRow;
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 /// What a caller outside gets.
 pub type Answer = Result<Json, RequestError>;
 
 /// Where a caller outside waits.
-pub type Waiter = oneshot::Sender<Answer>;
+pub struct Waiter {
+    answer: oneshot::Sender<Answer>,
+    /// The caller's place among all requests that wait. Shared with the caller, so that a request whose caller has left
+    /// still counts while it stands in line.
+    place: Option<Arc<OwnedSemaphorePermit>>,
+}
+
+impl Waiter {
+    /// A waiter and where its answer will come.
+    #[must_use]
+    pub fn new(place: Option<Arc<OwnedSemaphorePermit>>) -> (Self, oneshot::Receiver<Answer>) {
+        let (answer, receiver) = oneshot::channel();
+        (Self { answer, place }, receiver)
+    }
+
+    /// Answers. A caller that has left is no fault.
+    pub(crate) fn send(self, answer: Answer) {
+        drop(self.answer.send(answer));
+    }
+
+    /// Whether the caller has left.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.answer.is_closed()
+    }
+
+    /// The request has had its turn: only its caller holds the place now.
+    pub(crate) fn leave_line(&mut self) {
+        self.place = None;
+    }
+}
 
 /// Why a request has no answer from its actor.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -71,7 +100,7 @@ impl Output {
     /// Lets it go. A caller that has left is no fault.
     pub fn release(self, start: &mut dyn FnMut(TaskStart)) {
         match self {
-            Self::Answer(waiter, answer) => drop(waiter.send(answer)),
+            Self::Answer(waiter, answer) => waiter.send(answer),
             Self::Start(task) => start(task),
         }
     }
@@ -79,7 +108,7 @@ impl Output {
     /// Calls it off, because its turn never happened.
     pub fn call_off(self, reason: &str) {
         match self {
-            Self::Answer(waiter, _) => drop(waiter.send(Err(RequestError::Unavailable(reason.to_owned())))),
+            Self::Answer(waiter, _) => waiter.send(Err(RequestError::Unavailable(reason.to_owned()))),
             Self::Start(_) => {}
         }
     }

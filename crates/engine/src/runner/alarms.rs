@@ -101,6 +101,10 @@ impl Runner {
             let slot = &mut self.slots[place];
             let is_set = match slot.head(&*self.reader) {
                 Ok(head) => head.alarm == Some(due),
+                Err(error @ StoreError::Damaged(_)) => {
+                    tracing::error!(%actor, %error, "an alarm cannot fire");
+                    false
+                }
                 Err(error) => {
                     self.alarms.set(&actor, due);
                     return Err(error);
@@ -119,7 +123,12 @@ impl Runner {
         let until = now.plus_ms(ALARMS_AHEAD_MS);
         for shard in &*self.shards.clone() {
             let Some(ahead) = self.alarms.shards.get_mut(shard) else { continue };
-            if ahead.in_heap >= ALARMS_AHEAD_MAX / 2 || (!ahead.is_partial && ahead.boundary.0 >= until) {
+            if !ahead.is_partial && ahead.boundary.0 >= until {
+                continue;
+            }
+            if ahead.in_heap >= ALARMS_AHEAD_MAX / 2 {
+                // Its next page comes when these have fired.
+                ahead.is_partial = true;
                 continue;
             }
             let from = ahead.boundary.clone();

@@ -12,7 +12,7 @@ use super::Runner;
 use super::mailbox::{Entry, Waiting};
 use super::requests::Known;
 use super::slot::Place;
-use crate::commit::{Answer, Health, Output, RequestError, Waiter};
+use crate::commit::{Answer, Output, RequestError, Waiter};
 use crate::dead_letters::DeadLetterId;
 use crate::metrics::Counters;
 
@@ -95,8 +95,9 @@ impl Runner {
         if self.gather.epoch() != self.epoch {
             self.roll_back();
         }
+        let Some(delivery) = self.refuse_unless_possible(delivery) else { return };
         // What is on disk comes first: a message sent later must not overtake it.
-        if !self.housekeeping.is_recovered && self.gather.is_well() {
+        if !self.housekeeping.is_recovered {
             self.held.push(delivery);
             return;
         }
@@ -104,20 +105,37 @@ impl Runner {
             Delivery::Remote(message) => self.deliver_remote(message),
             Delivery::Task { actor, outcome } => self.deliver_task(&actor, outcome),
             Delivery::Request { actor, id, body, waiter } => {
-                let waiter = self.refuse_unless_possible(&actor, waiter);
-                if waiter.is_some() {
-                    let place = self.place_of(&actor);
-                    self.enqueue(place, Entry::new(Waiting::Request { id, body, waiter }));
-                }
+                let place = self.place_of(&actor);
+                self.enqueue(place, Entry::new(Waiting::Request { id, body, waiter: Some(waiter) }));
             }
-            Delivery::Send { actor, id, body, waiter } => {
-                if let Some(waiter) = self.refuse_unless_possible(&actor, waiter) {
-                    self.deliver_send(&actor, id, body, waiter, now);
-                }
-            }
+            Delivery::Send { actor, id, body, waiter } => self.deliver_send(&actor, id, body, waiter, now),
             Delivery::Redrive { letter, waiter } => self.redrive(letter, waiter),
             Delivery::Discard { letter, waiter } => self.discard(letter, waiter),
         }
+    }
+
+    /// Gives back what can be taken in. A caller that cannot be served now is told so at once.
+    fn refuse_unless_possible(&self, delivery: Delivery) -> Option<Delivery> {
+        let error = match &delivery {
+            Delivery::Remote(_) | Delivery::Task { .. } => return Some(delivery),
+            Delivery::Request { actor, .. } | Delivery::Send { actor, .. } if !self.kinds.knows(actor) => {
+                RequestError::UnknownKind(actor.kind().to_owned())
+            }
+            Delivery::Request { .. } | Delivery::Send { .. } | Delivery::Redrive { .. } | Delivery::Discard { .. } => {
+                match self.gather.health_when_unwell() {
+                    Some(reason) => RequestError::Unavailable(reason),
+                    None => return Some(delivery),
+                }
+            }
+        };
+        match delivery {
+            Delivery::Request { waiter, .. }
+            | Delivery::Send { waiter, .. }
+            | Delivery::Redrive { waiter, .. }
+            | Delivery::Discard { waiter, .. } => waiter.send(Err(error)),
+            Delivery::Remote(_) | Delivery::Task { .. } => {}
+        }
+        None
     }
 
     fn deliver_remote(&mut self, message: RemoteMessage) {
@@ -134,7 +152,7 @@ impl Runner {
             return;
         }
         let place = self.place_of(&row.actor);
-        if self.mailbox_bytes + row.body.bytes() <= self.settings.mailbox_bytes_max {
+        if self.mailbox_bytes + row.body.bytes() <= self.settings.mailbox_bytes_max / self.settings.runners.max(1) {
             self.enqueue(place, Entry::from_row(row));
         } else {
             Counters::add(&self.gather.counters.messages_spilled, 1);
@@ -150,25 +168,10 @@ impl Runner {
         }
     }
 
-    /// Gives the waiter back when the request can be taken.
-    fn refuse_unless_possible(&self, actor: &ActorId, waiter: Waiter) -> Option<Waiter> {
-        let error = if !self.kinds.knows(actor) {
-            RequestError::UnknownKind(actor.kind().to_owned())
-        } else if !self.gather.is_well()
-            && let Health::Unwell(reason) = self.gather.health()
-        {
-            RequestError::Unavailable(reason)
-        } else {
-            return Some(waiter);
-        };
-        drop(waiter.send(Err(error)));
-        None
-    }
-
     fn deliver_send(&mut self, actor: &ActorId, id: RequestId, body: Json, waiter: Waiter, now: Timestamp) {
         let place = self.place_of(actor);
         match self.known_request(place, &id) {
-            Err(error) => drop(waiter.send(Err(RequestError::Unavailable(error.to_string())))),
+            Err(error) => waiter.send(Err(RequestError::Unavailable(error.to_string()))),
             Ok(Known::Answered(_) | Known::Unanswered) => {
                 Counters::add(&self.gather.counters.duplicates_dropped, 1);
                 self.answer_when_durable(waiter, Ok(Json::null()));

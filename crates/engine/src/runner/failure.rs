@@ -51,7 +51,7 @@ impl Runner {
     /// Decides what becomes of an input whose turn failed.
     pub(super) fn after_failure(&mut self, place: Place, mut entry: Entry, error: &str, now: Timestamp) {
         Counters::add(&self.gather.counters.turns_failed, 1);
-        entry.attempts += 1;
+        entry.attempts = entry.attempts.saturating_add(1);
         let slot = &mut self.slots[place];
         slot.actor = None;
         let Some(input) = entry.waiting.failed_input() else {

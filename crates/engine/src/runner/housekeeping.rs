@@ -5,6 +5,7 @@
 use steadfast_core::limits;
 use steadfast_core::time::Timestamp;
 use steadfast_store::StoreError;
+use steadfast_store::rows::RequestRow;
 
 use super::Runner;
 
@@ -33,6 +34,11 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
+    pub(super) fn is_due(&self, now: Timestamp) -> bool {
+        // Further ahead than it is ever set: the clock was set back.
+        now >= self.sweep_at || self.sweep_at > now.plus_ms(SWEEP_EVERY_MS)
+    }
+
     pub(super) fn next_at(&self, now: Timestamp) -> Timestamp {
         let longest = now.plus_ms(SLEEP_MAX_MS);
         if self.has_residents { self.sweep_at.min(longest) } else { longest }
@@ -41,10 +47,8 @@ impl Schedule {
 
 impl Runner {
     pub(super) fn keep_house(&mut self, now: Timestamp) -> Result<(), StoreError> {
-        if now >= self.housekeeping.sweep_at {
-            self.housekeeping.sweep_at = now.plus_ms(SWEEP_EVERY_MS);
-            self.evict_idle(self.residency.count() / SWEEPS_PER_ROUND + 1);
-        }
+        self.housekeeping.sweep_at = now.plus_ms(SWEEP_EVERY_MS);
+        self.evict_idle(self.residency.count() / SWEEPS_PER_ROUND + 1);
         self.housekeeping.has_residents = self.residency.count() > 0;
         if now >= self.housekeeping.forget_at {
             let is_done = self.forget_requests(now)?;
@@ -58,11 +62,17 @@ impl Runner {
     fn forget_requests(&mut self, now: Timestamp) -> Result<bool, StoreError> {
         let mut is_done = true;
         for shard in &*self.shards {
-            let expired = self.reader.expired_requests(*shard, now, limits::PAGE_ROWS_MAX)?;
+            let expired = self.reader.expired_requests(*shard, now, limits::WAITING_ROWS_PER_READ)?;
             if expired.is_empty() {
                 continue;
             }
-            is_done &= expired.len() < limits::PAGE_ROWS_MAX;
+            is_done &= expired.len() < limits::WAITING_ROWS_PER_READ;
+            // One that a turn has just answered is remembered anew by a batch that is not on disk yet.
+            let is_forgotten = |row: &RequestRow| {
+                let place = self.slots.find(&row.actor);
+                place.is_none_or(|place| self.slots[place].uncommitted_request(&row.request).is_none())
+            };
+            let expired: Vec<RequestRow> = expired.into_iter().filter(is_forgotten).collect();
             // A rollback meanwhile loses nothing: they are found again.
             drop(self.gather.append(self.epoch, 0, |writing| {
                 for row in &expired {

@@ -2,6 +2,7 @@
 //!
 //! Owns both. A letter goes in the same batch in which its input comes back, and none is taken twice.
 
+use steadfast_core::ids::Sequence;
 use steadfast_core::json::Json;
 use steadfast_core::time::Timestamp;
 use steadfast_store::StoreError;
@@ -19,7 +20,7 @@ impl Runner {
         let Some((row, waiter)) = self.find_letter(letter, waiter) else { return };
         let input = match read_failed_input(&row.input) {
             Ok(input) => input,
-            Err(error) => return drop(waiter.send(Err(RequestError::Refused(error)))),
+            Err(error) => return waiter.send(Err(RequestError::Refused(error))),
         };
         let message = MessageRow {
             actor: row.actor.clone(),
@@ -56,12 +57,15 @@ impl Runner {
     }
 
     fn find_letter(&mut self, letter: DeadLetterId, waiter: Waiter) -> Option<(DeadLetterRow, Waiter)> {
-        let error = match self.read_letter(letter) {
+        match self.read_letter(letter) {
             Ok(Some(row)) => return Some((row, waiter)),
-            Ok(None) => RequestError::Refused(format!("there is no dead letter `{letter}`")),
-            Err(error) => RequestError::Unavailable(error.to_string()),
-        };
-        drop(waiter.send(Err(error)));
+            // It may be gone by a batch that is not on disk yet.
+            Ok(None) => {
+                let reason = format!("there is no dead letter `{letter}`");
+                self.answer_when_durable(waiter, Err(RequestError::Refused(reason)));
+            }
+            Err(error) => waiter.send(Err(RequestError::Unavailable(error.to_string()))),
+        }
         None
     }
 
@@ -69,7 +73,7 @@ impl Runner {
         if self.taken_letters.contains_key(&letter.sequence) {
             return Ok(None);
         }
-        let before = steadfast_core::ids::Sequence(letter.sequence.0.saturating_sub(1));
+        let before = Sequence(letter.sequence.0.saturating_sub(1));
         let found = self.reader.dead_letters(letter.shard, Some(before), 1)?;
         Ok(found.into_iter().next().filter(|row| row.id == letter.sequence))
     }

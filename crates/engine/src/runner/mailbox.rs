@@ -48,7 +48,7 @@ impl Entry {
     pub(super) fn bytes(&self) -> usize {
         match &self.waiting {
             Waiting::Message { body, .. } => body.bytes(),
-            // Bounded elsewhere: by the permits of callers, and by the number of tasks that run.
+            // Bounded elsewhere: by the places of callers, and by the number of tasks that run.
             Waiting::Request { .. } | Waiting::Spilled { .. } | Waiting::Alarm { .. } | Waiting::Task(_) => 0,
         }
     }
@@ -70,6 +70,9 @@ impl Waiting {
     pub(super) fn failed_input(&self) -> Option<FailedInput> {
         Some(match self {
             Self::Request { .. } => return None,
+            Self::Message { body, .. } if Json::parse(body.as_str()).is_err() => {
+                FailedInput::Unreadable { body: Json::encode(body.as_str()).unwrap_or_else(|_| Json::null()) }
+            }
             Self::Message { origin, body, .. } => match origin {
                 Origin::Actor(from) => FailedInput::Message { from: Sender::Actor(from.clone()), body: body.clone() },
                 Origin::Outside => FailedInput::Message { from: Sender::Outside, body: body.clone() },

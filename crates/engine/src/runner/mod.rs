@@ -142,16 +142,17 @@ impl Runner {
         self.observe_commits();
         self.fire_alarms(now)?;
         self.release_retries(now);
+        if self.housekeeping.is_due(now) {
+            self.keep_house(now)?;
+        }
         if let Some(place) = self.ready.pop_front() {
             self.take_turn(place, now)?;
             self.evict_over_bound();
             return Ok(Step::Ran);
         }
-        self.keep_house(now)?;
-        if !self.ready.is_empty() {
-            return Ok(Step::Ran);
-        }
-        Ok(Step::Idle(self.next_wake(now)))
+        // Nobody says when a commit ends, so who waits for one looks again soon.
+        let soon = (!self.awaiting_commit.is_empty()).then(|| now.plus_ms(1));
+        Ok(Step::Idle(soon.unwrap_or_else(|| self.next_wake(now))))
     }
 
     /// Messages for actors of other runners, in the order in which they were sent.

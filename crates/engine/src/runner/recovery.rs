@@ -3,7 +3,7 @@
 //! Owns both, because they are one thing: forget everything in memory, then read what waits. What cannot be read again (results
 //! of tasks that have run) is carried over; callers whose requests are lost are told. Costs what is waiting, not what exists.
 
-use steadfast_core::ids::{ActorId, Shard};
+use steadfast_core::ids::{ActorId, Sequence, Shard};
 use steadfast_core::limits;
 use steadfast_core::time::Timestamp;
 use steadfast_store::StoreError;
@@ -31,11 +31,16 @@ impl Runner {
         self.waiters.call_off_after(committed, &reason);
         let lost = std::mem::take(&mut self.unconfirmed).into_iter().filter(|(batch, ..)| *batch > committed);
         self.carried.extend(lost.map(|(_, actor, outcome)| (actor, outcome)));
+        self.forget(&reason);
+    }
+
+    /// Empties memory, except for what cannot be read again.
+    fn forget(&mut self, reason: &str) {
         for (actor, entry) in self.waiting_entries() {
             match entry.waiting {
                 Waiting::Task(outcome) => self.carried.push((actor, outcome)),
                 Waiting::Request { waiter: Some(waiter), .. } => {
-                    drop(waiter.send(Err(RequestError::Unavailable(reason.clone()))));
+                    waiter.send(Err(RequestError::Unavailable(reason.to_owned())));
                 }
                 // These are on disk, or were lost with the batch that held them.
                 Waiting::Request { .. } | Waiting::Message { .. } | Waiting::Spilled { .. } | Waiting::Alarm { .. } => {
@@ -71,22 +76,15 @@ impl Runner {
 
     /// Reads what waits on disk, then takes in what came meanwhile.
     pub(super) fn recover(&mut self, now: Timestamp) -> Result<(), StoreError> {
-        let mut waiting = Vec::new();
-        for shard in &*self.shards {
-            self.read_messages(*shard, &mut waiting)?;
+        for shard in &*self.shards.clone() {
+            if let Err(error) = self.read_messages(*shard, now) {
+                // Half of what waits must not get ahead of the other half: the next try begins anew.
+                self.forget(&error.to_string());
+                return Err(error);
+            }
         }
         if self.gather.mutation.is(Mutation::AlarmEarly) {
             self.alarms.fire_early(1_000);
-        }
-        for row in waiting {
-            if row.not_before > now && self.kinds.knows(&row.actor) {
-                let (actor, due) = (row.actor.clone(), row.not_before);
-                let waiting = Waiting::Spilled { sequence: row.sequence, batch: 0 };
-                let place = self.place_of(&actor);
-                self.park(place, Entry { waiting, attempts: row.attempts }, due);
-            } else {
-                self.receive(row, 0);
-            }
         }
         self.housekeeping.is_recovered = true;
         let carried: Vec<(ActorId, TaskOutcome)> = std::mem::take(&mut self.carried);
@@ -99,22 +97,33 @@ impl Runner {
         Ok(())
     }
 
-    fn read_messages(&self, shard: Shard, waiting: &mut Vec<MessageRow>) -> Result<(), StoreError> {
-        let mut after = None;
+    /// Page by page, so that bodies beyond the bound never are in memory all at once.
+    fn read_messages(&mut self, shard: Shard, now: Timestamp) -> Result<(), StoreError> {
+        let mut after: Option<(ActorId, Sequence)> = None;
         loop {
-            let page = self.reader.messages(
-                shard,
-                after.as_ref().map(|(actor, sequence)| (actor, *sequence)),
-                limits::PAGE_ROWS_MAX,
-            )?;
-            let is_last = page.len() < limits::PAGE_ROWS_MAX;
+            let from = after.as_ref().map(|(actor, sequence)| (actor, *sequence));
+            let page = self.reader.messages(shard, from, limits::WAITING_ROWS_PER_READ)?;
+            let is_last = page.len() < limits::WAITING_ROWS_PER_READ;
             after = page.last().map(|row| (row.actor.clone(), row.sequence));
-            // Those sent since this epoch began come by memory, and may be on disk already.
-            waiting.extend(page.into_iter().filter(|row| row.sequence < self.gather.epoch_begins_at()));
+            for row in page {
+                // Those sent since this epoch began come by memory, and may be on disk already.
+                if row.sequence < self.gather.epoch_begins_at() {
+                    self.take_up(row, now);
+                }
+            }
             if is_last {
                 return Ok(());
             }
         }
+    }
+
+    fn take_up(&mut self, row: MessageRow, now: Timestamp) {
+        if row.not_before <= now || !self.kinds.knows(&row.actor) {
+            return self.receive(row, 0);
+        }
+        let place = self.place_of(&row.actor);
+        let waiting = Waiting::Spilled { sequence: row.sequence, batch: 0 };
+        self.park(place, Entry { waiting, attempts: row.attempts }, row.not_before);
     }
 
     pub(super) fn owns(&self, actor: &ActorId) -> bool {

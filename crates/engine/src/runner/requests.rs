@@ -48,13 +48,19 @@ const SWEEP_MIN: usize = 1_024;
 
 impl Waiters {
     /// `batch` holds the request's turn.
-    pub(super) fn insert(&mut self, actor: &ActorId, id: RequestId, batch: u64, waiter: Waiter) {
+    pub(super) fn insert(&mut self, actor: &ActorId, id: RequestId, batch: u64, mut waiter: Waiter) {
+        waiter.leave_line();
         // Callers that left are dropped when the map has doubled, which costs O(1) per caller.
         if self.by_request.len() >= self.sweep_at.max(SWEEP_MIN) {
             self.by_request.retain(|_, waiters| waiters.iter().any(|(_, waiter)| !waiter.is_closed()));
             self.sweep_at = self.by_request.len() * 2;
         }
-        self.by_request.entry((actor.clone(), id)).or_default().push((batch, waiter));
+        let same = self.by_request.entry((actor.clone(), id)).or_default();
+        // A client that asks for the same thing again and again, each time giving up: the same bound for one request.
+        if same.len().is_power_of_two() {
+            same.retain(|(_, waiter)| !waiter.is_closed());
+        }
+        same.push((batch, waiter));
     }
 
     fn take(&mut self, actor: &ActorId, id: &RequestId) -> Vec<(u64, Waiter)> {
@@ -68,7 +74,7 @@ impl Waiters {
     pub(super) fn call_off_after(&mut self, committed: u64, reason: &str) {
         self.by_request.retain(|_, waiters| {
             for (_, waiter) in waiters.extract_if(.., |(batch, _)| *batch > committed) {
-                drop(waiter.send(Err(RequestError::Unavailable(reason.to_owned()))));
+                waiter.send(Err(RequestError::Unavailable(reason.to_owned())));
             }
             !waiters.is_empty()
         });
@@ -82,7 +88,7 @@ impl Runner {
             return Ok(Known::New);
         }
         let slot = &self.slots[place];
-        let reply = match slot.uncommitted.as_ref().and_then(|uncommitted| uncommitted.requests.get(id)) {
+        let reply = match slot.uncommitted_request(id) {
             Some(reply) => reply.clone(),
             None => match self.reader.request(&slot.id, id)? {
                 None => return Ok(Known::New),
@@ -116,8 +122,7 @@ impl Runner {
             Known::Unanswered | Known::New => {
                 // The turn that took the request may be lost yet: then this caller must hear of it too.
                 let slot = &self.slots[place];
-                let batch = slot.uncommitted.as_ref().map_or(self.committed, |uncommitted| uncommitted.batch);
-                self.waiters.insert(&slot.id, id, batch, waiter);
+                self.waiters.insert(&slot.id, id, slot.newest_batch(self.committed), waiter);
             }
         }
     }

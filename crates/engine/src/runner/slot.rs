@@ -8,7 +8,7 @@ use std::ops::{Bound, Index, IndexMut};
 
 use steadfast_core::ids::{ActorId, RequestId, Sequence, TaskId};
 use steadfast_core::json::Json;
-use steadfast_core::turn::{Actor, Entries, Storage, TurnError, Writes, scan_over};
+use steadfast_core::turn::{Actor, AlarmChange, Entries, Storage, TurnError, Writes, scan_over};
 use steadfast_store::rows::Head;
 use steadfast_store::{Reader, StoreError};
 
@@ -93,8 +93,9 @@ pub(super) struct Slot {
     /// What is known of the actor's rows, this process's writes included. Read when first needed.
     pub(super) head: Option<Head>,
     pub(super) mailbox: VecDeque<Entry>,
-    /// `None` when everything is on disk.
-    pub(super) uncommitted: Option<Box<Uncommitted>>,
+    /// Writes that are not on disk, one layer a batch, the newest last: two or three at most, since only one batch is written while
+    /// the next one gathers. So a busy actor's layers go with their batches, however busy it is.
+    pub(super) uncommitted: Vec<Uncommitted>,
     /// About how much memory the actor holds.
     pub(super) bytes: usize,
     pub(super) is_ready: bool,
@@ -105,10 +106,9 @@ pub(super) struct Slot {
     pub(super) is_recent: bool,
 }
 
-/// Writes of an actor that are not on disk yet.
+/// Writes of an actor in one batch that is not on disk yet.
 #[derive(Default)]
 pub(super) struct Uncommitted {
-    /// The newest batch that holds any of them.
     pub(super) batch: u64,
     pub(super) state: Writes,
     pub(super) requests: BTreeMap<RequestId, Option<Json>>,
@@ -123,7 +123,7 @@ impl Slot {
             actor: None,
             head: None,
             mailbox: VecDeque::new(),
-            uncommitted: None,
+            uncommitted: Vec::new(),
             bytes: 0,
             is_ready: false,
             is_alarm_queued: false,
@@ -142,24 +142,41 @@ impl Slot {
 
     /// Forgets writes that are on disk.
     pub(super) fn settle_up_to(&mut self, committed: u64) {
-        if self.uncommitted.as_ref().is_some_and(|writes| writes.batch <= committed) {
-            self.uncommitted = None;
-            // An idle actor's mailbox is empty; its buffer would be the largest part of the slot.
-            if self.mailbox.is_empty() {
-                self.mailbox = VecDeque::new();
-            }
+        self.uncommitted.retain(|layer| layer.batch > committed);
+        // The buffers of an idle actor would be the largest part of its slot.
+        if self.uncommitted.is_empty() && self.mailbox.is_empty() {
+            self.uncommitted = Vec::new();
+            self.mailbox = VecDeque::new();
         }
     }
 
     /// What an uncommitted turn did to a task: dispatched it under a number, or settled it (`None`).
     pub(super) fn uncommitted_task(&self, task: &TaskId) -> Option<Option<Sequence>> {
-        self.uncommitted.as_ref()?.tasks.get(task).copied()
+        self.uncommitted.iter().rev().find_map(|layer| layer.tasks.get(task).copied())
+    }
+
+    /// What an uncommitted turn left of a request: its answer, or none yet.
+    pub(super) fn uncommitted_request(&self, request: &RequestId) -> Option<&Option<Json>> {
+        self.uncommitted.iter().rev().find_map(|layer| layer.requests.get(request))
+    }
+
+    /// The newest batch that holds something of it; `committed` when all is on disk.
+    pub(super) fn newest_batch(&self, committed: u64) -> u64 {
+        self.uncommitted.last().map_or(committed, |layer| layer.batch)
+    }
+
+    /// The change of the alarm that would change nothing.
+    pub(super) fn alarm_as_it_is(&self) -> AlarmChange {
+        match self.head.and_then(|head| head.alarm) {
+            Some(due) => AlarmChange::At(due),
+            None => AlarmChange::Off,
+        }
     }
 
     /// Whether the slot holds nothing that is not on disk.
     pub(super) fn is_droppable(&self) -> bool {
         self.mailbox.is_empty()
-            && self.uncommitted.is_none()
+            && self.uncommitted.is_empty()
             && self.set_aside == 0
             && !self.is_alarm_queued
             && !self.is_ready
@@ -169,7 +186,7 @@ impl Slot {
 /// An actor's storage: uncommitted writes over rows on disk.
 pub(super) struct SlotStorage<'a> {
     pub(super) actor: &'a ActorId,
-    pub(super) uncommitted: Option<&'a Writes>,
+    pub(super) uncommitted: &'a [Uncommitted],
     /// Whether there is anything on disk to look for: a new actor is not searched for at every read.
     pub(super) is_on_disk: bool,
     pub(super) reader: &'a dyn Reader,
@@ -177,7 +194,7 @@ pub(super) struct SlotStorage<'a> {
 
 impl Storage for SlotStorage<'_> {
     fn get(&self, key: &str) -> Result<Option<Json>, TurnError> {
-        if let Some(written) = self.uncommitted.and_then(|writes| writes.get(key)) {
+        if let Some(written) = self.uncommitted.iter().rev().find_map(|layer| layer.state.get(key)) {
             return Ok(written.clone());
         }
         if !self.is_on_disk {
@@ -187,15 +204,13 @@ impl Storage for SlotStorage<'_> {
     }
 
     fn scan(&self, from: Bound<&str>, to: Bound<&str>, limit: usize) -> Result<Entries, TurnError> {
-        let below = |from: Bound<&str>, limit: usize| {
-            if self.is_on_disk {
-                self.reader.scan(self.actor, from, to, limit).map_err(unavailable)
-            } else {
-                Ok(Entries::new())
-            }
-        };
-        static NOTHING: Writes = Writes::new();
-        scan_over(self.uncommitted.unwrap_or(&NOTHING), from, to, limit, below)
+        match self.uncommitted.split_last() {
+            Some((newest, older)) => scan_over(&newest.state, from, to, limit, |from, limit| {
+                SlotStorage { uncommitted: older, ..*self }.scan(from, to, limit)
+            }),
+            None if self.is_on_disk => self.reader.scan(self.actor, from, to, limit).map_err(unavailable),
+            None => Ok(Entries::new()),
+        }
     }
 }
 
@@ -205,5 +220,11 @@ fn nobody() -> ActorId {
 }
 
 fn unavailable(error: StoreError) -> TurnError {
-    TurnError::StoreUnavailable(error.to_string())
+    match error {
+        // It will be no better at the next try, so the input is refused, or kept as a dead letter.
+        StoreError::Damaged(_) => TurnError::Failed(error.to_string()),
+        StoreError::Full(_) | StoreError::ReadOnly(_) | StoreError::Busy(_) | StoreError::Failed(_) => {
+            TurnError::StoreUnavailable(error.to_string())
+        }
+    }
 }

@@ -41,6 +41,11 @@ impl Runner {
         let Some(mut entry) = slot.mailbox.pop_front() else { return Ok(()) };
         self.mailbox_bytes -= entry.bytes();
         let done = match self.examine(place, &mut entry, now) {
+            // What is damaged stays so: trying it for ever would only hold up the others.
+            Err(error @ StoreError::Damaged(_)) => {
+                self.after_failure(place, entry, &error.to_string(), now);
+                Ok(())
+            }
             Err(error) => {
                 self.put_back(place, entry);
                 Err(error)
@@ -92,7 +97,12 @@ impl Runner {
                         entry.waiting = Waiting::Alarm { due };
                         Ok(Next::Run)
                     }
-                    Some(_) | None => Ok(Next::Drop),
+                    // It was moved, or the clock was set back: whatever queued it is used up, so it is noted again.
+                    Some(due) => {
+                        self.alarms.set(&slot.id, due);
+                        Ok(Next::Drop)
+                    }
+                    None => Ok(Next::Drop),
                 }
             }
             Waiting::Task(outcome) => {
@@ -105,6 +115,8 @@ impl Runner {
                 let is_accepted = is_current || self.gather.mutation.is(Mutation::SettledTwice);
                 Ok(if is_accepted { Next::Run } else { Next::Drop })
             }
+            // Nobody waits for it, and nobody can ask for its answer: it was never acknowledged.
+            Waiting::Request { id, waiter: Some(waiter), .. } if !id.is_given() && waiter.is_closed() => Ok(Next::Drop),
             Waiting::Request { id, .. } => Ok(match self.known_request(place, id)? {
                 Known::New => Next::Run,
                 known @ (Known::Unanswered | Known::Answered(_)) => Next::Repeated(known),
@@ -115,9 +127,16 @@ impl Runner {
     fn run(&mut self, place: Place, entry: Entry, now: Timestamp) -> Result<(), StoreError> {
         let slot = &mut self.slots[place];
         slot.is_recent = true;
-        if let Err(error) = slot.head(&*self.reader) {
-            self.put_back(place, entry);
-            return Err(error);
+        match slot.head(&*self.reader) {
+            Ok(_) => {}
+            Err(error @ StoreError::Damaged(_)) => {
+                self.after_failure(place, entry, &error.to_string(), now);
+                return Ok(());
+            }
+            Err(error) => {
+                self.put_back(place, entry);
+                return Err(error);
+            }
         }
         if slot.actor.is_none() {
             Counters::add(&self.gather.counters.loads, 1);
@@ -126,7 +145,10 @@ impl Runner {
         // The actor is dropped after a panic and made again from its rows, so nothing broken is seen afterwards.
         let ran = catch_unwind(AssertUnwindSafe(|| run_turn(slot, &entry.waiting, kind, &*self.reader, now)));
         match ran {
-            Ok(Ok(effects)) => self.apply(place, entry, effects, now),
+            Ok(Ok((effects, bytes))) => {
+                self.residency.resize(&mut slot.bytes, bytes);
+                self.apply(place, entry, effects, now);
+            }
             Ok(Err(TurnError::StoreUnavailable(reason))) => {
                 slot.actor = None;
                 self.put_back(place, entry);
@@ -148,6 +170,9 @@ impl Runner {
             if alarm == AlarmChange::Keep {
                 alarm = AlarmChange::Off;
             }
+        } else if alarm == self.slots[place].alarm_as_it_is() {
+            // Set to what it is: no row, and no second hint in memory.
+            alarm = AlarmChange::Keep;
         }
         let messages = self.messages_of(actor, sends);
         let events = self.events_of(place, events, now);
@@ -183,11 +208,14 @@ impl Runner {
         };
         let is_changed = !writes.is_empty();
         let uncommitted = self.uncommitted(place, batch);
-        merge(&mut uncommitted.state, writes);
+        uncommitted.state.extend(writes);
         uncommitted.requests.extend(remembered.into_iter().map(|row| (row.request, row.reply)));
+        if let Waiting::Task(outcome) = &entry.waiting {
+            uncommitted.tasks.insert(outcome.task.clone(), None);
+        }
+        // After the settlement: a turn may dispatch the name it has just settled.
         uncommitted.tasks.extend(tasks.into_iter().map(|row| (row.task, Some(row.sequence))));
         if let Waiting::Task(outcome) = entry.waiting {
-            uncommitted.tasks.entry(outcome.task.clone()).or_insert(None);
             Counters::add(&self.gather.counters.tasks_settled, 1);
             self.unconfirmed.push_back((batch, actor.clone(), outcome));
         }
@@ -201,8 +229,6 @@ impl Runner {
     /// Notes in memory what the turn did to the actor's head.
     fn after_turn(&mut self, place: Place, alarm: AlarmChange, is_changed: bool) {
         let slot = &mut self.slots[place];
-        let bytes = slot.actor.as_ref().map_or(0, |loaded| loaded.bytes());
-        self.residency.resize(&mut slot.bytes, bytes);
         let head = slot.head.as_mut().expect("the head is read before every turn");
         head.has_state |= is_changed;
         match alarm {
@@ -259,41 +285,37 @@ impl Runner {
         events.into_iter().map(row).collect()
     }
 
-    /// The uncommitted writes of an actor, to which batch `batch` adds something.
+    /// The uncommitted writes of an actor in batch `batch`.
     pub(super) fn uncommitted(&mut self, place: Place, batch: u64) -> &mut Uncommitted {
-        let uncommitted = self.slots[place].uncommitted.get_or_insert_default();
-        if uncommitted.batch != batch {
-            uncommitted.batch = batch;
+        let layers = &mut self.slots[place].uncommitted;
+        if layers.last().is_none_or(|newest| newest.batch != batch) {
+            layers.push(Uncommitted { batch, ..Uncommitted::default() });
             self.dirty.push_back((batch, place));
         }
-        uncommitted
+        layers.last_mut().expect("it was pushed just above")
     }
 }
 
-/// Runs the actor, made from its rows first if it is not in memory.
+/// Runs the actor, made from its rows first if it is not in memory. Its effects, and the memory that it holds now.
 fn run_turn(
     slot: &mut Slot,
     waiting: &Waiting,
     kind: &dyn Kind,
     reader: &dyn Reader,
     now: Timestamp,
-) -> Result<Effects, TurnError> {
+) -> Result<(Effects, usize), TurnError> {
     let head = slot.head.expect("the head is read before every turn");
     let id = &slot.id;
-    let storage = SlotStorage {
-        actor: id,
-        uncommitted: slot.uncommitted.as_ref().map(|uncommitted| &uncommitted.state),
-        is_on_disk: head.has_state,
-        reader,
-    };
+    let storage = SlotStorage { actor: id, uncommitted: &slot.uncommitted, is_on_disk: head.has_state, reader };
     let input = waiting.input().map_err(TurnError::Failed)?;
     if slot.actor.is_none() {
         slot.actor = Some(kind.load(id, &storage)?);
     }
     let alarm = if matches!(waiting, Waiting::Alarm { .. }) { None } else { head.alarm };
     let mut turn = Turn::begin(id, now, alarm, &storage);
-    slot.actor.as_mut().expect("it was loaded just above").turn(&mut turn, &input)?;
-    turn.end()
+    let actor = slot.actor.as_mut().expect("it was loaded just above");
+    actor.turn(&mut turn, &input)?;
+    Ok((turn.end()?, actor.bytes()))
 }
 
 /// Takes the input away in the same batch that holds its effects.
@@ -304,10 +326,6 @@ pub(super) fn consume(waiting: &Waiting, writes: &mut ActorWrites) {
         Waiting::Task(outcome) => writes.settle_task(&outcome.task),
         Waiting::Request { .. } => {}
     }
-}
-
-fn merge<K: Ord, V>(into: &mut std::collections::BTreeMap<K, V>, mut from: std::collections::BTreeMap<K, V>) {
-    if into.is_empty() { *into = from } else { into.append(&mut from) }
 }
 
 fn panic_message(panic: &(dyn std::any::Any + std::marker::Send)) -> String {

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use steadfast_core::failure::{Failure, FailureKind};
+use steadfast_core::failure::{self, Failure, FailureKind};
 use steadfast_core::json::Json;
 use steadfast_core::limits;
 use steadfast_store::Reader;
@@ -59,8 +59,7 @@ impl Dispatcher {
     /// Runs until told to stop, then until what runs has ended or its grace is over.
     pub(crate) async fn run(mut self, mut events: UnboundedReceiver<TaskEvent>) {
         let grace = loop {
-            let is_refilled = self.refill();
-            self.start_waiting();
+            let is_refilled = self.start_all_that_may_run();
             tokio::select! {
                 event = events.recv() => match event {
                     Some(TaskEvent::Start(task)) => self.queue.push(task),
@@ -83,17 +82,23 @@ impl Dispatcher {
     }
 
     /// `false` when the store could not be read.
-    fn refill(&mut self) -> bool {
-        if !self.queue.wants_refill() {
-            return true;
+    fn start_all_that_may_run(&mut self) -> bool {
+        loop {
+            if self.queue.wants_refill()
+                && let Err(error) = self.queue.refill(&*self.reader, &self.kinds, &self.gather)
+            {
+                tracing::error!(%error, "waiting tasks cannot be read");
+                return false;
+            }
+            if !self.start_waiting() {
+                return true;
+            }
         }
-        self.queue
-            .refill(&*self.reader, &self.kinds, &self.gather)
-            .inspect_err(|error| tracing::error!(%error, "waiting tasks cannot be read"))
-            .is_ok()
     }
 
-    fn start_waiting(&mut self) {
+    /// Whether any was started.
+    fn start_waiting(&mut self) -> bool {
+        let before = self.queue.running();
         while let Some(start) = self.queue.start_next() {
             Counters::add(&self.gather.counters.tasks_started, 1);
             let executor = self.executors.get(&start.executor);
@@ -107,6 +112,7 @@ impl Dispatcher {
             });
             self.started.insert(handle.id(), start);
         }
+        self.queue.running() > before
     }
 
     fn finish(&mut self, ended: Result<(Id, Result<Json, Failure>), JoinError>) {
@@ -125,18 +131,26 @@ impl Dispatcher {
     }
 }
 
+/// What an executor gave, if it may be kept.
 fn bounded(outcome: Result<Json, Failure>) -> Result<Json, Failure> {
-    outcome.and_then(|result| {
-        if result.bytes() <= limits::VALUE_BYTES_MAX {
-            return Ok(result);
+    match outcome {
+        Ok(result) => match refusal_of(&result) {
+            None => Ok(result),
+            Some(message) => Err(Failure::last(FailureKind::InvalidOutput, &message)),
+        },
+        Err(failure) => {
+            let details = failure.details.filter(|details| refusal_of(details).is_none());
+            Err(Failure { message: failure::bounded(&failure.message), details, ..failure })
         }
-        let message = format!(
-            "the task's result has {} bytes, the limit is {} (`VALUE_BYTES_MAX`)",
-            result.bytes(),
-            limits::VALUE_BYTES_MAX
-        );
-        Err(Failure::last(FailureKind::InvalidOutput, &message))
-    })
+    }
+}
+
+fn refusal_of(value: &Json) -> Option<String> {
+    if value.bytes() > limits::VALUE_BYTES_MAX {
+        let (found, max) = (value.bytes(), limits::VALUE_BYTES_MAX);
+        return Some(format!("the task's result has {found} bytes, the limit is {max} (`VALUE_BYTES_MAX`)"));
+    }
+    Json::parse(value.as_str()).err().map(|error| format!("the task's result is not JSON: {error}"))
 }
 
 fn unknown_executor(name: &str) -> Failure {

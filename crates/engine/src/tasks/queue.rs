@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use steadfast_core::ids::{Sequence, Shard};
+use steadfast_core::limits::{TASKS_QUEUED_BYTES_MAX, WAITING_ROWS_PER_READ};
 use steadfast_store::{Reader, StoreError};
 
 use crate::commit::{Gather, TaskStart};
@@ -15,6 +16,7 @@ use crate::kinds::Kinds;
 /// Tasks that are to run.
 pub struct TaskQueue {
     waiting: VecDeque<TaskStart>,
+    waiting_bytes: usize,
     waiting_max: usize,
     running: usize,
     running_max: usize,
@@ -35,6 +37,7 @@ impl TaskQueue {
         let cursor = || Cursor { last: None, is_behind: true };
         Self {
             waiting: VecDeque::new(),
+            waiting_bytes: 0,
             waiting_max: waiting_max.max(1),
             running: 0,
             running_max: running_max.max(1),
@@ -47,10 +50,14 @@ impl TaskQueue {
         let Some(cursor) = self.cursors.get_mut(&task.actor.shard()) else { return };
         if cursor.last.is_some_and(|last| task.sequence <= last) {
             // It was on disk, and was read from there, before this news of it came.
-        } else if cursor.is_behind || self.waiting.len() >= self.waiting_max {
+        } else if cursor.is_behind
+            || self.waiting.len() >= self.waiting_max
+            || self.waiting_bytes >= TASKS_QUEUED_BYTES_MAX
+        {
             cursor.is_behind = true;
         } else {
             cursor.last = Some(task.sequence);
+            self.waiting_bytes += task.input.bytes();
             self.waiting.push_back(task);
         }
     }
@@ -61,6 +68,7 @@ impl TaskQueue {
             return None;
         }
         let task = self.waiting.pop_front()?;
+        self.waiting_bytes -= task.input.bytes();
         self.running += 1;
         Some(task)
     }
@@ -79,22 +87,28 @@ impl TaskQueue {
     /// Whether [`TaskQueue::refill`] would find something to do.
     #[must_use]
     pub fn wants_refill(&self) -> bool {
-        self.waiting.len() <= self.waiting_max / 2 && self.cursors.values().any(|cursor| cursor.is_behind)
+        self.waiting.len() <= self.waiting_max / 2
+            && self.waiting_bytes <= TASKS_QUEUED_BYTES_MAX / 2
+            && self.cursors.values().any(|cursor| cursor.is_behind)
     }
 
     /// Reads tasks from disk while there is room in memory.
     pub fn refill(&mut self, reader: &dyn Reader, kinds: &Kinds, gather: &Gather) -> Result<(), StoreError> {
-        for (shard, cursor) in self.cursors.iter_mut().filter(|(_, cursor)| cursor.is_behind) {
-            let room = self.waiting_max.saturating_sub(self.waiting.len());
-            if room == 0 {
-                return Ok(());
+        for (shard, cursor) in &mut self.cursors {
+            while cursor.is_behind {
+                let room = self.waiting_max.saturating_sub(self.waiting.len()).min(WAITING_ROWS_PER_READ);
+                if room == 0 || self.waiting_bytes >= TASKS_QUEUED_BYTES_MAX {
+                    return Ok(());
+                }
+                let rows = reader.tasks(*shard, cursor.last, room)?;
+                cursor.is_behind = rows.len() == room;
+                cursor.last = rows.last().map(|row| row.sequence).or(cursor.last);
+                // A task of an unknown kind of actor stays on disk: nobody could take its result.
+                for row in rows.iter().filter(|row| kinds.knows(&row.actor)) {
+                    self.waiting_bytes += row.input.bytes();
+                    self.waiting.push_back(TaskStart::of(row, gather.attempt_of(row.sequence)));
+                }
             }
-            let rows = reader.tasks(*shard, cursor.last, room)?;
-            cursor.is_behind = rows.len() == room;
-            cursor.last = rows.last().map(|row| row.sequence).or(cursor.last);
-            // A task of an unknown kind of actor stays on disk: nobody could take its result.
-            let known = rows.iter().filter(|row| kinds.knows(&row.actor));
-            self.waiting.extend(known.map(|row| TaskStart::of(row, gather.attempt_of(row.sequence))));
         }
         Ok(())
     }

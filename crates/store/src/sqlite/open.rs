@@ -83,6 +83,22 @@ pub enum OpenError {
         /// The newest version that this program knows.
         known: u32,
     },
+    /// It has a second name, under which another process could open it without our lock.
+    #[error("store `{path}` has {names} names (hard links), of which only one would be locked; remove the others")]
+    Linked {
+        /// As it was given.
+        path: String,
+        /// How many.
+        names: u64,
+    },
+    /// The log of a store is there, but the store is not.
+    #[error("`{log}` belongs to a store that is not there; put `{path}` back beside it, or remove it")]
+    LostStore {
+        /// As it was given.
+        path: String,
+        /// The log.
+        log: String,
+    },
     /// A process has it open.
     #[error("store `{path}` is in use by {}; stop it, or choose another file", holder(*.process))]
     InUse {
@@ -120,7 +136,9 @@ pub(super) fn open(path: &Path, options: Options) -> Result<Opened, OpenError> {
     // Who runs the store has a lock file, so an existing one is locked before anything is read. But none is made
     // beside a file that may turn out not to be a store.
     let lock = Lock::take_existing(&file).map_err(|error| refused.lock(error))?;
-    refused.content(look(&file).map_err(|error| refused.reading(&error))?)?;
+    if refused.content(look(&file).map_err(|error| refused.reading(&error))?)? == 0 {
+        check_no_lost_log(path, &file)?;
+    }
     let lock = lock.map_or_else(|| Lock::take(&file), Ok).map_err(|error| refused.lock(error))?;
 
     let version = inspect(&file).map_err(|error| refused.store(error)).and_then(|found| refused.content(found))?;
@@ -139,6 +157,7 @@ fn locate(path: &Path) -> Result<PathBuf, OpenError> {
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(OpenError::Folder { path: refused.path() }),
         Ok(found) if !found.is_file() => Err(OpenError::NotAFile { path: refused.path() }),
+        Ok(found) if names_of(&found) > 1 => Err(OpenError::Linked { path: refused.path(), names: names_of(&found) }),
         Ok(_) => fs::canonicalize(path).map_err(|error| refused.reading(&error)),
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             let name = path.file_name().ok_or_else(|| OpenError::NotAFile { path: refused.path() })?;
@@ -150,6 +169,17 @@ fn locate(path: &Path) -> Result<PathBuf, OpenError> {
         }
         Err(error) => Err(refused.reading(&error)),
     }
+}
+
+#[cfg(unix)]
+fn names_of(file: &fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::nlink(file)
+}
+
+/// Elsewhere it cannot be asked.
+#[cfg(not(unix))]
+fn names_of(_file: &fs::Metadata) -> u64 {
+    1
 }
 
 /// What the bytes of the file say.
@@ -181,12 +211,9 @@ fn check_writable(file: &Path) -> io::Result<()> {
 fn make_new(file: &Path, options: Options) -> Result<(), StoreError> {
     let failed = |error: io::Error| StoreError::Failed(error.to_string());
     let draft = beside(file, ".new");
-    // What a crash left of an earlier draft, and logs of a store that is gone: SQLite would take those for logs of the new one.
+    // What a crash left of an earlier draft.
     for leftover in ["", "-journal", "-wal", "-shm"] {
         remove_if_there(&beside(&draft, leftover)).map_err(failed)?;
-    }
-    for log in ["-journal", "-wal", "-shm"] {
-        remove_if_there(&beside(file, log)).map_err(failed)?;
     }
     drop(prepare(&draft, 0, options)?);
     fs::rename(&draft, file).map_err(failed)?;
@@ -206,6 +233,17 @@ fn prepare(file: &Path, version: u32, options: Options) -> Result<Connection, St
         Migrated::No => {}
     }
     Ok(writer)
+}
+
+/// SQLite would take such a log for that of the new store; and it may hold commits that somebody misses.
+fn check_no_lost_log(path: &Path, file: &Path) -> Result<(), OpenError> {
+    for suffix in ["-wal", "-journal"] {
+        if fs::metadata(beside(file, suffix)).is_ok_and(|found| found.len() > 0) {
+            let log = beside(path, suffix).display().to_string();
+            return Err(OpenError::LostStore { path: path.display().to_string(), log });
+        }
+    }
+    Ok(())
 }
 
 fn beside(file: &Path, suffix: &str) -> PathBuf {

@@ -41,6 +41,31 @@ pub(super) fn one<T>(
     rows.next()?.map(|row| read(&Stored { table, row })).transpose()
 }
 
+/// The first `limit` sound rows that the statement finds. A damaged one is left where it is and named in the log: those behind it
+/// must not wait for somebody to mend it. For lists that the engine works off.
+pub(super) fn list_sound<T>(
+    connection: &Connection,
+    table: Table,
+    sql: &str,
+    params: impl Params,
+    limit: usize,
+    read: impl Fn(&Stored<'_>) -> Result<T, StoreError>,
+) -> Result<Vec<T>, StoreError> {
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query(params)?;
+    let mut found = Vec::new();
+    while found.len() < limit
+        && let Some(row) = rows.next()?
+    {
+        match read(&Stored { table, row }) {
+            Ok(sound) => found.push(sound),
+            Err(error @ StoreError::Damaged(_)) => tracing::error!(%error, "a row is passed over"),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found)
+}
+
 /// All rows that the statement finds.
 pub(super) fn list<T>(
     connection: &Connection,

@@ -7,9 +7,9 @@ use steadfast_core::turn::AlarmChange;
 
 use crate::StoreError;
 use crate::batch::Batch;
-use crate::number::{bound, rows_max, storable};
+use crate::number::{bound, storable};
 use crate::rows::AlarmRow;
-use crate::sqlite::row::{Table, list};
+use crate::sqlite::row::{Table, list_sound};
 
 const TABLE: Table = Table { name: "alarms", keys: 2 };
 
@@ -19,7 +19,7 @@ const SET: &str = "INSERT INTO alarms (shard, actor, due) VALUES (?1, ?2, ?3)
 const CLEAR: &str = "DELETE FROM alarms WHERE shard = ?1 AND actor = ?2";
 
 const LIST: &str = "SELECT shard, actor, due FROM alarms
-    WHERE shard = ?1 AND (due, actor) > (?2, ?3) AND due <= ?4 ORDER BY due, actor LIMIT ?5";
+    WHERE shard = ?1 AND (due, actor) > (?2, ?3) AND due <= ?4 ORDER BY due, actor";
 
 pub(in crate::sqlite) fn write(connection: &Connection, batch: &Batch) -> Result<(), StoreError> {
     let mut set = connection.prepare_cached(SET)?;
@@ -47,7 +47,7 @@ pub(in crate::sqlite) fn page(
     limit: usize,
 ) -> Result<Vec<AlarmRow>, StoreError> {
     let (due, actor) = after;
-    list(connection, TABLE, LIST, (shard.0, bound(due.0), actor, bound(until.0), rows_max(limit)), |row| {
+    list_sound(connection, TABLE, LIST, (shard.0, bound(due.0), actor, bound(until.0)), limit, |row| {
         Ok(AlarmRow { actor: row.owner(1)?, due: row.timestamp(2)? })
     })
 }

@@ -5,9 +5,9 @@ use steadfast_core::ids::{Sequence, Shard};
 
 use crate::StoreError;
 use crate::batch::{Batch, RowChange};
-use crate::number::{bound, rows_max, storable};
+use crate::number::{bound, storable};
 use crate::rows::DeadLetterRow;
-use crate::sqlite::row::{Stored, Table, list};
+use crate::sqlite::row::{Stored, Table, list_sound};
 
 const TABLE: Table = Table { name: "dead_letters", keys: 2 };
 
@@ -17,7 +17,7 @@ const INSERT: &str = "INSERT INTO dead_letters (shard, id, actor, input, error, 
 const DELETE: &str = "DELETE FROM dead_letters WHERE shard = ?1 AND id = ?2 AND actor = ?3";
 
 const LIST: &str = "SELECT shard, id, actor, input, error, attempts, at FROM dead_letters
-    WHERE shard = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
+    WHERE shard = ?1 AND id > ?2 ORDER BY id";
 
 pub(in crate::sqlite) fn write(connection: &Connection, batch: &Batch) -> Result<(), StoreError> {
     let mut insert = connection.prepare_cached(INSERT)?;
@@ -45,7 +45,7 @@ pub(in crate::sqlite) fn page(
     limit: usize,
 ) -> Result<Vec<DeadLetterRow>, StoreError> {
     let after = after.map_or(-1, |id| bound(id.0));
-    list(connection, TABLE, LIST, (shard.0, after, rows_max(limit)), dead_letter)
+    list_sound(connection, TABLE, LIST, (shard.0, after), limit, dead_letter)
 }
 
 fn dead_letter(row: &Stored<'_>) -> Result<DeadLetterRow, StoreError> {

@@ -5,9 +5,9 @@ use steadfast_core::ids::{ActorId, Sequence, Shard};
 
 use crate::StoreError;
 use crate::batch::{Batch, MessageChange};
-use crate::number::{bound, rows_max, storable};
+use crate::number::{bound, storable};
 use crate::rows::{MessageRow, Origin};
-use crate::sqlite::row::{Stored, Table, list, one};
+use crate::sqlite::row::{Stored, Table, list_sound, one};
 
 const TABLE: Table = Table { name: "messages", keys: 3 };
 
@@ -20,7 +20,7 @@ const RETRY: &str =
 const DELETE: &str = "DELETE FROM messages WHERE shard = ?1 AND actor = ?2 AND sequence = ?3";
 
 const LIST: &str = "SELECT shard, actor, sequence, origin, sender, body, attempts, not_before FROM messages
-    WHERE shard = ?1 AND (actor, sequence) > (?2, ?3) ORDER BY actor, sequence LIMIT ?4";
+    WHERE shard = ?1 AND (actor, sequence) > (?2, ?3) ORDER BY actor, sequence";
 
 const ONE: &str = "SELECT shard, actor, sequence, origin, sender, body, attempts, not_before FROM messages
     WHERE shard = ?1 AND actor = ?2 AND sequence = ?3";
@@ -57,7 +57,7 @@ pub(in crate::sqlite) fn page(
     limit: usize,
 ) -> Result<Vec<MessageRow>, StoreError> {
     let (actor, sequence) = after.map_or(("", 0), |(actor, sequence)| (actor.as_str(), bound(sequence.0)));
-    list(connection, TABLE, LIST, (shard.0, actor, sequence, rows_max(limit)), message)
+    list_sound(connection, TABLE, LIST, (shard.0, actor, sequence), limit, message)
 }
 
 pub(in crate::sqlite) fn get(

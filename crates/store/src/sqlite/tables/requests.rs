@@ -7,9 +7,9 @@ use steadfast_core::time::Timestamp;
 
 use crate::StoreError;
 use crate::batch::Batch;
-use crate::number::{bound, rows_max, storable};
+use crate::number::{bound, storable};
 use crate::rows::RequestRow;
-use crate::sqlite::row::{Stored, Table, list, one};
+use crate::sqlite::row::{Stored, Table, list_sound, one};
 
 const TABLE: Table = Table { name: "requests", keys: 3 };
 
@@ -22,7 +22,7 @@ const ONE: &str = "SELECT shard, actor, request, reply, expires_at FROM requests
     WHERE shard = ?1 AND actor = ?2 AND request = ?3";
 
 const EXPIRED: &str = "SELECT shard, actor, request, reply, expires_at FROM requests
-    WHERE shard = ?1 AND expires_at < ?2 ORDER BY expires_at, actor, request LIMIT ?3";
+    WHERE shard = ?1 AND expires_at < ?2 ORDER BY expires_at, actor, request";
 
 pub(in crate::sqlite) fn write(connection: &Connection, batch: &Batch) -> Result<(), StoreError> {
     let mut put = connection.prepare_cached(PUT)?;
@@ -57,7 +57,7 @@ pub(in crate::sqlite) fn expired(
     now: Timestamp,
     limit: usize,
 ) -> Result<Vec<RequestRow>, StoreError> {
-    list(connection, TABLE, EXPIRED, (shard.0, bound(now.0), rows_max(limit)), request)
+    list_sound(connection, TABLE, EXPIRED, (shard.0, bound(now.0)), limit, request)
 }
 
 fn request(row: &Stored<'_>) -> Result<RequestRow, StoreError> {

@@ -5,9 +5,9 @@ use steadfast_core::ids::{ActorId, Sequence, Shard, TaskId};
 
 use crate::StoreError;
 use crate::batch::{Batch, RowChange};
-use crate::number::{bound, rows_max, storable};
+use crate::number::{bound, storable};
 use crate::rows::TaskRow;
-use crate::sqlite::row::{Stored, Table, list, one};
+use crate::sqlite::row::{Stored, Table, list_sound, one};
 
 const TABLE: Table = Table { name: "tasks", keys: 3 };
 
@@ -19,7 +19,7 @@ const PUT: &str = "INSERT INTO tasks (shard, actor, task, sequence, executor, in
 const DELETE: &str = "DELETE FROM tasks WHERE shard = ?1 AND actor = ?2 AND task = ?3";
 
 const LIST: &str = "SELECT shard, actor, task, sequence, executor, input FROM tasks
-    WHERE shard = ?1 AND sequence > ?2 ORDER BY sequence, actor, task LIMIT ?3";
+    WHERE shard = ?1 AND sequence > ?2 ORDER BY sequence, actor, task";
 
 const ONE: &str = "SELECT shard, actor, task, sequence, executor, input FROM tasks
     WHERE shard = ?1 AND actor = ?2 AND task = ?3";
@@ -50,7 +50,7 @@ pub(in crate::sqlite) fn page(
     limit: usize,
 ) -> Result<Vec<TaskRow>, StoreError> {
     let after = after.map_or(-1, |sequence| bound(sequence.0));
-    list(connection, TABLE, LIST, (shard.0, after, rows_max(limit)), task)
+    list_sound(connection, TABLE, LIST, (shard.0, after), limit, task)
 }
 
 pub(in crate::sqlite) fn get(
