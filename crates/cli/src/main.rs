@@ -56,6 +56,7 @@ fn main() -> ExitCode {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::BenchChild { order } => bench::child::work(&order),
     };
+    bench::place::end_if_interrupted();
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -8,7 +8,7 @@ pub(crate) mod child;
 mod limit;
 mod machine;
 mod nest;
-mod place;
+pub(crate) mod place;
 mod recover;
 mod report;
 mod sleepers;

@@ -6,6 +6,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -127,6 +128,16 @@ fn remove_while_in_use(folder: &Path) {
     }
 }
 
+/// Whether the process ends by a signal. What fails from then on fails because its files are taken away.
+static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Leaves the end to the thread that tidies up, if there is one at it.
+pub(crate) fn end_if_interrupted() {
+    while IS_INTERRUPTED.load(Ordering::SeqCst) {
+        std::thread::park();
+    }
+}
+
 /// Ctrl-C and `kill`.
 struct Interruption {
     runtime: Runtime,
@@ -153,6 +164,7 @@ impl Interruption {
                     _ = self.terminate.recv() => TERMINATED,
                 }
             });
+            IS_INTERRUPTED.store(true, Ordering::SeqCst);
             remove_while_in_use(&folder);
             // Child processes end when they notice that this one has.
             std::process::exit(code);
