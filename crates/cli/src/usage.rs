@@ -39,6 +39,7 @@ pub(crate) fn is_wrong_usage(error: &anyhow::Error) -> bool {
             | OpenError::Newer { .. }
             | OpenError::InUse { .. }
             | OpenError::Linked { .. }
+            | OpenError::NoSpace { .. }
             | OpenError::LostStore { .. }
             | OpenError::Store { .. },
         )

@@ -267,6 +267,7 @@ pub struct RequestId(Caller);
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Caller {
     Named(Arc<str>),
+    Sender(Arc<str>),
     Anonymous(u64),
 }
 
@@ -288,11 +289,23 @@ impl RequestId {
     /// Whether the caller chose it, so that it is remembered.
     #[must_use]
     pub fn is_given(&self) -> bool {
-        matches!(self.0, Caller::Named(_))
+        matches!(self.0, Caller::Named(_) | Caller::Sender(_))
     }
 
-    /// Reads either form.
+    /// The same id as that of a message (`+order-42`): a message and a request of one id are two things.
+    #[must_use]
+    pub fn of_message(self) -> Self {
+        match self.0 {
+            Caller::Named(text) => Self(Caller::Sender(text)),
+            Caller::Sender(_) | Caller::Anonymous(_) => self,
+        }
+    }
+
+    /// Reads every form.
     pub fn parse(text: &str) -> Result<Self, InvalidId> {
+        if let Some(text) = text.strip_prefix('+') {
+            return Self::given(text).map(Self::of_message);
+        }
         match text.strip_prefix('~').and_then(|digits| digits.parse().ok()) {
             Some(number) => Ok(Self::anonymous(number)),
             None => Self::given(text),
@@ -304,6 +317,7 @@ impl fmt::Display for RequestId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Caller::Named(text) => f.write_str(text),
+            Caller::Sender(text) => write!(f, "+{text}"),
             Caller::Anonymous(number) => write!(f, "~{number}"),
         }
     }
@@ -401,5 +415,7 @@ mod tests {
         let made = RequestId::anonymous(3);
         assert!(RequestId::given(&made.to_string()).is_err());
         assert_eq!(RequestId::parse(&made.to_string()), Ok(made), "but an actor can keep it");
+        let sent = RequestId::given("m").unwrap().of_message();
+        assert_eq!(RequestId::parse(&sent.to_string()), Ok(sent));
     }
 }

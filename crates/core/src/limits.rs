@@ -56,7 +56,7 @@ pub const REQUESTS_WAITING_MAX: usize = 16_384;
 /// How long a caller waits for a place among them before it is told that the engine is busy.
 pub const REQUEST_PATIENCE_MS: u64 = 10_000;
 
-/// Bodies of waiting messages held in memory. Of what exceeds it only the number is held (16 bytes), the body waits on disk.
+/// Waiting messages held in memory. Of what exceeds it only the place in line is held (about 100 bytes), the rest waits on disk.
 pub const MAILBOX_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// Alarms read ahead per shard.

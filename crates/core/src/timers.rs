@@ -7,7 +7,7 @@
 use std::ops::Bound;
 
 use crate::time::Timestamp;
-use crate::turn::{Storage, Turn, TurnError, prefix_end};
+use crate::turn::{Turn, TurnError, prefix_end};
 
 /// `timer/<name>` holds when the timer is due.
 const TIMERS: &str = "timer/";
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use crate::ids::ActorId;
     use crate::json::Json;
-    use crate::turn::{AlarmChange, Effects, Entries};
+    use crate::turn::{AlarmChange, Effects, Entries, Storage};
 
     #[derive(Default)]
     struct Stored {

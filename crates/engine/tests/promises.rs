@@ -504,3 +504,54 @@ async fn tasks_behind_many_of_an_unknown_kind_are_started() {
 fn same_shard_as(other: &ActorId) -> ActorId {
     (0..).map(|number: u32| actor(errand::KIND, &number.to_string())).find(|id| id.shard() == other.shard()).unwrap()
 }
+
+/// Answers a question more than once, and questions that nobody asked.
+struct Chatty;
+
+impl Kind for Chatty {
+    fn load(&self, _id: &ActorId, _storage: &dyn Storage) -> Result<Box<dyn Actor>, TurnError> {
+        Ok(Box::new(Self))
+    }
+}
+
+impl Actor for Chatty {
+    fn turn(&mut self, turn: &mut Turn<'_>, input: &Input) -> Result<(), TurnError> {
+        let Input::Request(request) = input else { return Err(TurnError::failed("requests only")) };
+        if request.body.as_str() == "\"speak\"" {
+            for (to, answer) in [("d", "late"), ("d", "later"), ("never-asked", "hm")] {
+                turn.reply(&given(to), answer)?;
+            }
+            turn.reply(&request.id, "spoken")?;
+        } else if request.id == given("never-asked") {
+            turn.reply(&request.id, "asked after all")?;
+        }
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn the_first_answer_stands_and_only_to_what_was_asked() {
+    let place = Place::new();
+    let engine = place.builder().kind("chatty", Chatty).start().unwrap();
+    let chatty = actor("chatty", "a");
+    let ask =
+        async |id: &str, body: &str| engine.request_as(&given(id), &chatty, body).await.unwrap().decode::<String>();
+    let (first, ()) = tokio::join!(ask("d", "wait"), async {
+        // Once the question is on disk it can be answered.
+        eventually(async || engine.metrics(), |metrics| metrics.turns_committed >= 1).await;
+        assert_eq!(ask("s1", "speak").await, Ok("spoken".to_owned()));
+    });
+    assert_eq!(first, Ok("late".to_owned()));
+    assert_eq!(ask("s2", "speak").await, Ok("spoken".to_owned()));
+    assert_eq!(ask("d", "wait").await, Ok("late".to_owned()));
+    assert_eq!(ask("never-asked", "wait").await, Ok("asked after all".to_owned()));
+}
+
+#[tokio::test]
+async fn a_message_and_a_request_of_one_id_are_two_things() {
+    let engine = Place::new().start();
+    let counter = actor(counter::KIND, "a");
+    engine.send_as(&given("x"), &counter, &counter::Add { add: 1 }).await.unwrap();
+    let answer = engine.request_as(&given("x"), &counter, &counter::Add { add: 2 }).await.unwrap();
+    assert_eq!(answer.decode(), Ok(3));
+}

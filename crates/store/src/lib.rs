@@ -108,6 +108,9 @@ pub enum StoreError {
     /// Somebody else holds it longer than we wait.
     #[error("the store is held by another program: {0}; close it, the engine goes on by itself")]
     Busy(String),
+    /// Another process runs on it, as after its lock file was deleted. Whoever came last goes on.
+    #[error("another process has opened the store since ({0}); stop this one")]
+    TakenOver(String),
     /// What it holds is not what was written.
     #[error("the store is damaged: {0}; stop, keep a copy of the file, and restore the last backup")]
     Damaged(String),

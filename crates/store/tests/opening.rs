@@ -294,3 +294,35 @@ fn a_log_whose_store_is_gone_is_not_taken_for_that_of_a_new_one() {
         "`…/store.db-wal` belongs to a store that is not there; put `…/store.db` back beside it, or remove it";
     refused(&folder, "store.db", message);
 }
+
+#[test]
+fn a_link_to_a_store_that_is_not_there_yet_makes_it_where_the_link_points() {
+    let folder = folder();
+    fs::create_dir(folder.path().join("disk")).unwrap();
+    std::os::unix::fs::symlink("disk/real.db", folder.path().join("link.db")).unwrap();
+    let store = SqliteStore::open(folder.path().join("link.db")).unwrap();
+    store.begin_boot().unwrap();
+    assert!(SqliteStore::open(folder.path().join("disk/real.db")).is_err(), "it is the same store, and in use");
+    drop(store);
+    assert!(fs::symlink_metadata(folder.path().join("link.db")).unwrap().is_symlink());
+    assert!(fs::metadata(folder.path().join("disk/real.db")).unwrap().len() > 0);
+}
+
+#[test]
+fn who_lost_the_store_to_another_process_writes_no_more() {
+    let folder = folder();
+    let file = folder.path().join("store.db");
+    let first = SqliteStore::open(&file).unwrap();
+    first.begin_boot().unwrap();
+    // Somebody tidies up.
+    fs::remove_file(folder.path().join("store.db.lock")).unwrap();
+    let second = SqliteStore::open(&file).unwrap();
+    second.begin_boot().unwrap();
+    let mut batch = steadfast_store::batch::Batch::default();
+    let actor = steadfast_core::ids::ActorId::parse("run:a").unwrap();
+    batch.of(&actor).state.insert("k".into(), Some(steadfast_core::json::Json::null()));
+    let refused = "another process has opened the store since (boot 2, this one is 1); stop this one";
+    assert_eq!(first.commit(&batch).unwrap_err().to_string(), refused);
+    assert_eq!(first.probe().unwrap_err().to_string(), refused);
+    second.commit(&batch).unwrap();
+}

@@ -67,10 +67,13 @@ fn a_probe_of_a_full_store_fails_until_there_is_room() {
     let options = Options { pages_max: Some(100), ..Options::default() };
     let store = SqliteStore::open_with(folder.path().join("store.db"), options).unwrap();
     store.probe().unwrap();
-    store.commit(&large("a", 26)).unwrap();
+    let one = |number: usize| large(&format!("k{number:03}-"), 1);
+    let stored = (0..1_000).take_while(|number| store.commit(&one(*number)).is_ok()).count();
     let error = store.probe().unwrap_err();
     assert!(matches!(error, StoreError::Full(_)), "{error:?}");
-    store.commit(&deleted(&large("a", 10))).unwrap();
+    for number in 0..stored / 2 {
+        store.commit(&deleted(&one(number))).unwrap();
+    }
     store.probe().unwrap();
 }
 

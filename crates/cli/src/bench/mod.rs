@@ -19,6 +19,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use steadfast::{Engine, Health};
 
 use machine::Machine;
 use place::Place;
@@ -111,4 +112,28 @@ const GRACE: Duration = Duration::from_secs(1);
 /// wakes it without a system call each.
 fn client_runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_time().build()
+}
+
+/// Looks at the store's health so often, and gives up after so many looks at a store that is not well.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+const UNWELL_LOOKS_MAX: u32 = 6;
+
+/// Waits for `work`, unless the store stops taking writes: the engine would wait until somebody frees some space, but here is
+/// nobody who would.
+async fn unless_unwell<T>(engine: &Engine, work: impl Future<Output = T>) -> anyhow::Result<T> {
+    let gives_up = async {
+        let mut unwell_looks = 0;
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            match engine.health() {
+                Health::Well => unwell_looks = 0,
+                Health::Unwell(reason) if unwell_looks == UNWELL_LOOKS_MAX => return reason,
+                Health::Unwell(_) => unwell_looks += 1,
+            }
+        }
+    };
+    tokio::select! {
+        done = work => Ok(done),
+        reason = gives_up => Err(anyhow::anyhow!("{reason}")),
+    }
 }

@@ -22,12 +22,12 @@ use super::machine::peak_bytes;
 use super::place::Place;
 use super::report::{Progress, Report, Table, count, mib, number, rounded};
 use super::statistics::{ms, ratio};
-use super::{GRACE, Size, client_runtime};
+use super::{GRACE, Size, client_runtime, unless_unwell};
 
 #[derive(Args)]
 pub(crate) struct Options {
     /// Levels below the first; may be given several times
-    #[arg(long, value_name = "LEVELS", default_values_t = [1_000, 100_000], value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "LEVELS", default_values_t = [1_000, 100_000], value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     depth: Vec<u64>,
 }
 
@@ -155,7 +155,9 @@ pub(super) fn measure(store: &Path, depth: u64) -> anyhow::Result<Measured> {
         let engine = Engine::on(store).kind(chain::KIND, Chain).start()?;
         let peak_before = peak_bytes();
         let began = Instant::now();
-        let answer = engine.request_as(&request, &first, &Nest { depth }).await.context("the chain did not answer")?;
+        let nest = Nest { depth };
+        let asked = engine.request_as(&request, &first, &nest);
+        let answer = unless_unwell(&engine, asked).await?.context("the chain did not answer")?;
         let total_ms = ms(began.elapsed());
         let (metrics, peak_bytes) = (engine.metrics(), peak_bytes());
         engine.stop(GRACE).await;

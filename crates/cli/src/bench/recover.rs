@@ -27,7 +27,7 @@ use super::place::Place;
 use super::report::{Progress, Report, Table, count, number, rounded};
 use super::sleepers::ms_since;
 use super::statistics::ratio;
-use super::{GRACE, Size, client_runtime};
+use super::{GRACE, Size, client_runtime, unless_unwell};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -182,7 +182,7 @@ pub(super) fn hang(errands: &Errands, say_all_begun: impl FnOnce() -> anyhow::Re
         let mut asked = ask_all(&engine, errands)?;
         let all = u32::try_from(errands.count).context("too many tasks")?;
         tokio::select! {
-            all_begun = begun.acquire_many(all) => drop(all_begun.context("an effect cannot be noted")?),
+            all_begun = unless_unwell(&engine, begun.acquire_many(all)) => drop(all_begun?.context("an effect cannot be noted")?),
             Some(answer) = asked.join_next() => {
                 bail!("an errand was answered before its task had ended: {}", answer?.context("it failed")?)
             }
@@ -203,7 +203,7 @@ pub(super) fn finish(errands: &Errands, spawned_at_us: u64) -> anyhow::Result<Fi
         let engine = errands.engine()?.executor(EXECUTOR, executor).start()?;
         let mut asked = ask_all(&engine, errands)?;
         let (mut first_ms, mut settled) = (None, 0);
-        while let Some(answer) = asked.join_next().await {
+        while let Some(answer) = unless_unwell(&engine, asked.join_next()).await? {
             let ended: Settled = answer?.context("an errand did not answer")?.decode()?;
             first_ms.get_or_insert_with(|| ms_since(spawned_at_us));
             settled += u64::from(ended.is_ok);

@@ -28,7 +28,7 @@ use super::{GRACE, Size, client_runtime};
 #[derive(Args)]
 pub(crate) struct Options {
     /// How many sleep
-    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     count: u64,
 }
 

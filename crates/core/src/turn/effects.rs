@@ -82,8 +82,8 @@ pub struct Reply {
 
 impl Effects {
     pub(super) fn put(&mut self, key: &str, value: Json) -> Result<(), TurnError> {
-        within("storage key", key.len(), limits::KEY_BYTES_MAX, "KEY_BYTES_MAX")?;
-        self.account("stored value", &value)?;
+        within("number of bytes of a storage key", key.len(), limits::KEY_BYTES_MAX, "KEY_BYTES_MAX")?;
+        self.account("number of bytes of a stored value", &value)?;
         self.bytes += key.len();
         self.writes.insert(key.into(), Some(value));
         Ok(())
@@ -96,34 +96,34 @@ impl Effects {
     }
 
     pub(super) fn send(&mut self, to: ActorId, body: Json) -> Result<(), TurnError> {
-        self.account("message", &body)?;
+        self.account("number of bytes of a message", &body)?;
         self.sends.push(Send { to, body });
         Ok(())
     }
 
     pub(super) fn dispatch(&mut self, dispatch: Dispatch) -> Result<(), TurnError> {
-        self.account("task input", &dispatch.input)?;
-        within("executor name", dispatch.executor.len(), limits::ID_BYTES_MAX, "ID_BYTES_MAX")?;
+        self.account("number of bytes of a task's input", &dispatch.input)?;
+        within("number of bytes of an executor's name", dispatch.executor.len(), limits::ID_BYTES_MAX, "ID_BYTES_MAX")?;
         self.dispatches.push(dispatch);
         Ok(())
     }
 
     pub(super) fn emit(&mut self, kind: &str, data: Json) -> Result<(), TurnError> {
-        self.account("event", &data)?;
-        within("event type", kind.len(), limits::ID_BYTES_MAX, "ID_BYTES_MAX")?;
+        self.account("number of bytes of an event", &data)?;
+        within("number of bytes of an event's type", kind.len(), limits::ID_BYTES_MAX, "ID_BYTES_MAX")?;
         self.events.push(Emit { kind: kind.into(), data });
         Ok(())
     }
 
     pub(super) fn reply(&mut self, to: RequestId, body: Json) -> Result<(), TurnError> {
-        self.account("reply", &body)?;
+        self.account("number of bytes of a reply", &body)?;
         self.replies.push(Reply { to, body });
         Ok(())
     }
 
     pub(super) fn check(&self) -> Result<(), TurnError> {
         within("number of effects of one turn", self.count, limits::TURN_EFFECTS_MAX, "TURN_EFFECTS_MAX")?;
-        within("size of all effects of one turn", self.bytes, limits::TURN_BYTES_MAX, "TURN_BYTES_MAX")
+        within("number of bytes of all effects of one turn", self.bytes, limits::TURN_BYTES_MAX, "TURN_BYTES_MAX")
     }
 
     /// About how much this turn writes.

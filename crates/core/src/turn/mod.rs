@@ -63,7 +63,7 @@ pub enum TurnError {
     #[error(transparent)]
     InvalidId(#[from] InvalidId),
     /// A bound was reached.
-    #[error("{what} is {found}, the limit is {max} (`{limit}`)")]
+    #[error("the {what} is {found}, the limit is {max} (`{limit}`)")]
     Limit {
         /// What is too large.
         what: &'static str,
@@ -136,6 +136,11 @@ impl<'a> Turn<'a> {
         Storage::get(self, key)?
             .map(|json| json.decode().map_err(|source| TurnError::Stored { key: key.to_owned(), source }))
             .transpose()
+    }
+
+    /// Up to `limit` entries whose keys are within the bounds, in order, this turn's own writes included.
+    pub fn scan(&self, from: Bound<&str>, to: Bound<&str>, limit: usize) -> Result<Entries, TurnError> {
+        Storage::scan(self, from, to, limit)
     }
 
     /// Writes a value.

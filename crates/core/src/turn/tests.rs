@@ -68,7 +68,10 @@ fn the_alarm_reads_as_this_turn_left_it() {
 fn a_value_over_the_limit_is_refused_by_name() {
     in_a_turn(&stored(&[]), |turn| {
         let error = turn.put("big", &"x".repeat(limits::VALUE_BYTES_MAX)).unwrap_err();
-        assert_eq!(error.to_string(), "stored value is 8388610, the limit is 8388608 (`VALUE_BYTES_MAX`)");
+        assert_eq!(
+            error.to_string(),
+            "the number of bytes of a stored value is 8388610, the limit is 8388608 (`VALUE_BYTES_MAX`)"
+        );
     });
 }
 

@@ -152,11 +152,13 @@ impl Runner {
             return;
         }
         let place = self.place_of(&row.actor);
-        if self.mailbox_bytes + row.body.bytes() <= self.settings.mailbox_bytes_max / self.settings.runners.max(1) {
-            self.enqueue(place, Entry::from_row(row));
+        let sequence = row.sequence;
+        let entry = Entry::from_row(row);
+        if self.mailbox_bytes + entry.bytes() <= self.settings.mailbox_bytes_max / self.settings.runners.max(1) {
+            self.enqueue(place, entry);
         } else {
             Counters::add(&self.gather.counters.messages_spilled, 1);
-            self.enqueue(place, Entry::new(Waiting::Spilled { sequence: row.sequence, batch }));
+            self.enqueue(place, Entry::new(Waiting::Spilled { sequence, batch }));
         }
     }
 
@@ -169,6 +171,7 @@ impl Runner {
     }
 
     fn deliver_send(&mut self, actor: &ActorId, id: RequestId, body: Json, waiter: Waiter, now: Timestamp) {
+        let id = id.of_message();
         let place = self.place_of(actor);
         match self.known_request(place, &id) {
             Err(error) => waiter.send(Err(RequestError::Unavailable(error.to_string()))),

@@ -20,6 +20,9 @@ pub(super) struct Entry {
     pub(super) attempts: u32,
 }
 
+/// What a message costs beside its text: the entry, and the headers of the texts it shares.
+const MESSAGE_BYTES: usize = size_of::<Entry>() + 64;
+
 pub(super) enum Waiting {
     /// A request and its caller, until the caller is answered or joins those who wait for a later turn. Not on disk: until
     /// it is answered, the caller has it.
@@ -44,10 +47,10 @@ impl Entry {
         Self { waiting: Waiting::Message { sequence, origin, body }, attempts }
     }
 
-    /// How much memory its body takes.
+    /// How much memory a waiting message takes, apart from its place in line.
     pub(super) fn bytes(&self) -> usize {
         match &self.waiting {
-            Waiting::Message { body, .. } => body.bytes(),
+            Waiting::Message { body, .. } => body.bytes() + MESSAGE_BYTES,
             // Bounded elsewhere: by the places of callers, and by the number of tasks that run.
             Waiting::Request { .. } | Waiting::Spilled { .. } | Waiting::Alarm { .. } | Waiting::Task(_) => 0,
         }

@@ -3,7 +3,7 @@
 //! Owns the waiting callers and the memory of request ids. A caller's id is remembered in the same batch as the effects of
 //! its request; so asking again after a crash finds either nothing of it or all of it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use steadfast_core::ids::{ActorId, RequestId};
 use steadfast_core::json::Json;
@@ -125,6 +125,27 @@ impl Runner {
                 self.waiters.insert(&slot.id, id, slot.newest_batch(self.committed), waiter);
             }
         }
+    }
+
+    /// The replies that count: the first to each request that was asked. An answer once given stands.
+    pub(super) fn first_replies(
+        &self,
+        place: Place,
+        waiting: &Waiting,
+        replies: Vec<Reply>,
+    ) -> Result<Vec<Reply>, StoreError> {
+        let mut first: Vec<Reply> = Vec::with_capacity(replies.len());
+        let mut seen = BTreeSet::new();
+        for reply in replies {
+            let is_of_this_turn = matches!(waiting, Waiting::Request { id, .. } if *id == reply.to);
+            let is_open = is_of_this_turn
+                || !reply.to.is_given()
+                || matches!(self.known_request(place, &reply.to)?, Known::Unanswered);
+            if is_open && seen.insert(reply.to.clone()) {
+                first.push(reply);
+            }
+        }
+        Ok(first)
     }
 
     /// Matches a turn's replies with their callers. Takes the caller out of `waiting`.

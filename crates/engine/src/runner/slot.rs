@@ -223,8 +223,10 @@ fn unavailable(error: StoreError) -> TurnError {
     match error {
         // It will be no better at the next try, so the input is refused, or kept as a dead letter.
         StoreError::Damaged(_) => TurnError::Failed(error.to_string()),
-        StoreError::Full(_) | StoreError::ReadOnly(_) | StoreError::Busy(_) | StoreError::Failed(_) => {
-            TurnError::StoreUnavailable(error.to_string())
-        }
+        StoreError::Full(_)
+        | StoreError::ReadOnly(_)
+        | StoreError::Busy(_)
+        | StoreError::TakenOver(_)
+        | StoreError::Failed(_) => TurnError::StoreUnavailable(error.to_string()),
     }
 }

@@ -145,9 +145,19 @@ impl Runner {
         // The actor is dropped after a panic and made again from its rows, so nothing broken is seen afterwards.
         let ran = catch_unwind(AssertUnwindSafe(|| run_turn(slot, &entry.waiting, kind, &*self.reader, now)));
         match ran {
-            Ok(Ok((effects, bytes))) => {
+            Ok(Ok((mut effects, bytes))) => {
                 self.residency.resize(&mut slot.bytes, bytes);
-                self.apply(place, entry, effects, now);
+                match self.first_replies(place, &entry.waiting, std::mem::take(&mut effects.replies)) {
+                    Ok(replies) => {
+                        effects.replies = replies;
+                        self.apply(place, entry, effects, now);
+                    }
+                    Err(error) => {
+                        self.slots[place].actor = None;
+                        self.put_back(place, entry);
+                        return Err(error);
+                    }
+                }
             }
             Ok(Err(TurnError::StoreUnavailable(reason))) => {
                 slot.actor = None;

@@ -25,6 +25,7 @@ mod tables;
 pub use open::OpenError;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -39,6 +40,8 @@ use reader::SqliteReader;
 #[derive(Debug)]
 pub struct SqliteStore {
     writer: Mutex<Connection>,
+    /// The last boot that was begun here; 0 for none. A commit is refused when the file says another.
+    boot: AtomicU32,
     file: PathBuf,
     // After the connections, so that it is given back last: readers hold it too.
     lock: Arc<Lock>,
@@ -70,7 +73,8 @@ impl SqliteStore {
     /// Opens the store in `path` with options.
     pub fn open_with(path: impl AsRef<Path>, options: Options) -> Result<Self, OpenError> {
         let opened = open::open(path.as_ref(), options)?;
-        Ok(Self { writer: Mutex::new(opened.writer), file: opened.file, lock: Arc::new(opened.lock) })
+        let (writer, lock) = (Mutex::new(opened.writer), Arc::new(opened.lock));
+        Ok(Self { writer, boot: AtomicU32::new(0), file: opened.file, lock })
     }
 
     /// Does `work` in one transaction: all of it is durable afterwards, or nothing of it is there.
@@ -87,6 +91,14 @@ impl SqliteStore {
         Ok(done)
     }
 
+    /// The lock keeps other processes out; but a lock file can be deleted, and then only the file itself tells.
+    fn check_boot(&self, connection: &Connection) -> Result<(), StoreError> {
+        match self.boot.load(Ordering::Acquire) {
+            0 => Ok(()),
+            ours => tables::meta::check_boot(connection, ours),
+        }
+    }
+
     fn writer(&self) -> MutexGuard<'_, Connection> {
         // A panic in a commit has rolled its transaction back, so the connection is as good as before.
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
@@ -95,18 +107,26 @@ impl SqliteStore {
 
 impl Store for SqliteStore {
     fn begin_boot(&self) -> Result<u32, StoreError> {
-        self.write(tables::meta::next_boot)
+        let boot = self.write(tables::meta::next_boot)?;
+        self.boot.store(boot, Ordering::Release);
+        Ok(boot)
     }
 
     fn commit(&self, batch: &Batch) -> Result<(), StoreError> {
         if batch.is_empty() {
             return Ok(());
         }
-        self.write(|connection| tables::write(connection, batch))
+        self.write(|connection| {
+            self.check_boot(connection)?;
+            tables::write(connection, batch)
+        })
     }
 
     fn probe(&self) -> Result<(), StoreError> {
-        self.write(tables::meta::probe)
+        self.write(|connection| {
+            self.check_boot(connection)?;
+            tables::meta::probe(connection)
+        })
     }
 
     fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {

@@ -83,6 +83,14 @@ pub enum OpenError {
         /// The newest version that this program knows.
         known: u32,
     },
+    /// There is no room for it.
+    #[error("there is no space for store `{path}`: {reason}; free some, or choose another place")]
+    NoSpace {
+        /// As it was given.
+        path: String,
+        /// What the system said.
+        reason: String,
+    },
     /// It has a second name, under which another process could open it without our lock.
     #[error("store `{path}` has {names} names (hard links), of which only one would be locked; remove the others")]
     Linked {
@@ -159,6 +167,11 @@ fn locate(path: &Path) -> Result<PathBuf, OpenError> {
         Ok(found) if !found.is_file() => Err(OpenError::NotAFile { path: refused.path() }),
         Ok(found) if names_of(&found) > 1 => Err(OpenError::Linked { path: refused.path(), names: names_of(&found) }),
         Ok(_) => fs::canonicalize(path).map_err(|error| refused.reading(&error)),
+        Err(_) if let Ok(target) = fs::read_link(path) => {
+            // A link to a store that is to be made: it is made where the link points, not in its place.
+            let folder = path.parent().unwrap_or(Path::new(""));
+            locate(&folder.join(target))
+        }
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             let name = path.file_name().ok_or_else(|| OpenError::NotAFile { path: refused.path() })?;
             let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
@@ -278,6 +291,9 @@ impl Refused<'_> {
     }
 
     fn writing(&self, error: &io::Error) -> OpenError {
+        if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
+            return OpenError::NoSpace { path: self.path(), reason: error.to_string() };
+        }
         OpenError::NotWritable { path: self.path(), reason: error.to_string() }
     }
 

@@ -2,6 +2,9 @@
 --
 -- Every key leads with the shard, so that shards can live on different machines one day. Only types that other databases
 -- have too; payloads are JSON text, times are milliseconds since 1970-01-01 UTC.
+--
+-- Tables with payloads keep SQLite's row ids: without them a payload lies beside its key, and every search that passes by
+-- reads all of it to compare the key, so that one large value slows down all of its neighbours.
 
 -- What actors keep.
 CREATE TABLE state (
@@ -10,7 +13,7 @@ CREATE TABLE state (
     key TEXT NOT NULL,
     value TEXT NOT NULL,
     PRIMARY KEY (shard, actor, key)
-) WITHOUT ROWID;
+);
 
 -- Messages sent and not consumed. `origin` is `actor`, `outside` or `engine`; `sender` is the actor that sent it.
 CREATE TABLE messages (
@@ -23,7 +26,7 @@ CREATE TABLE messages (
     attempts BIGINT NOT NULL,
     not_before BIGINT NOT NULL,
     PRIMARY KEY (shard, actor, sequence)
-) WITHOUT ROWID;
+);
 
 -- The alarms that are set, at most one an actor.
 CREATE TABLE alarms (
@@ -44,7 +47,7 @@ CREATE TABLE tasks (
     executor TEXT NOT NULL,
     input TEXT NOT NULL,
     PRIMARY KEY (shard, actor, task)
-) WITHOUT ROWID;
+);
 
 CREATE INDEX tasks_by_sequence ON tasks (shard, sequence, actor, task);
 
@@ -56,7 +59,7 @@ CREATE TABLE requests (
     reply TEXT,
     expires_at BIGINT NOT NULL,
     PRIMARY KEY (shard, actor, request)
-) WITHOUT ROWID;
+);
 
 CREATE INDEX requests_by_expiry ON requests (shard, expires_at, actor, request);
 
@@ -69,7 +72,7 @@ CREATE TABLE events (
     type TEXT NOT NULL,
     data TEXT NOT NULL,
     PRIMARY KEY (shard, actor, sequence)
-) WITHOUT ROWID;
+);
 
 -- Inputs that were given up, and why.
 CREATE TABLE dead_letters (
@@ -81,7 +84,7 @@ CREATE TABLE dead_letters (
     attempts BIGINT NOT NULL,
     at BIGINT NOT NULL,
     PRIMARY KEY (shard, id)
-) WITHOUT ROWID;
+);
 
 -- Facts about the store itself, such as how often it was opened for running (`boot`).
 CREATE TABLE meta (

@@ -20,12 +20,22 @@ const PROBE_BYTES: usize = 64 * 1024;
 
 /// The next boot number, within a transaction that the caller has begun.
 pub(in crate::sqlite) fn next_boot(connection: &Connection) -> Result<u32, StoreError> {
+    let boot = boot_after(last_boot(connection)?)?;
+    connection.prepare_cached(PUT)?.execute(("boot", boot.to_string()))?;
+    Ok(boot)
+}
+
+/// Refuses unless the last boot is `ours`, within a transaction that the caller has begun.
+pub(in crate::sqlite) fn check_boot(connection: &Connection, ours: u32) -> Result<(), StoreError> {
+    let last = last_boot(connection)?;
+    if last == ours { Ok(()) } else { Err(StoreError::TakenOver(format!("boot {last}, this one is {ours}"))) }
+}
+
+fn last_boot(connection: &Connection) -> Result<u32, StoreError> {
     let last = one(connection, TABLE, GET, ("boot",), |row| {
         row.text(1)?.parse::<u32>().map_err(|error| row.damaged(1, &format!("is not a boot number: {error}")))
     })?;
-    let boot = boot_after(last.unwrap_or(0))?;
-    connection.prepare_cached(PUT)?.execute(("boot", boot.to_string()))?;
-    Ok(boot)
+    Ok(last.unwrap_or(0))
 }
 
 /// Writes something and takes it away again, within a transaction that the caller has begun. That alone changes
