@@ -25,6 +25,6 @@ check:
 sim:
 	cargo run --locked --release --quiet -p steadfast-sim -- $(SEEDS) $(FIRST)
 
-## The benchmarks in full: about five minutes on a machine that does nothing else.
+## The benchmarks in full: about a minute and a half on a machine that does nothing else.
 bench:
 	cargo run --locked --release --quiet -p steadfast-cli -- bench all
