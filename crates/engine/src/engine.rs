@@ -45,15 +45,15 @@ pub struct Builder {
 struct Running {
     gather: Arc<Gather>,
     inboxes: Inboxes,
-    reader: Mutex<Box<dyn Reader>>,
+    /// Until the end: with the last reader, the store is free for others.
+    reader: Mutex<Option<Box<dyn Reader>>>,
     tasks: UnboundedSender<TaskEvent>,
     places: Arc<Semaphore>,
     settings: Settings,
     is_stopping: AtomicBool,
     threads: Mutex<Vec<JoinHandle<()>>>,
     dispatcher: Mutex<Option<tokio::task::JoinHandle<()>>>,
-    // Last, so that it goes after every reader: only then does SQLite tidy up its files.
-    _store: Arc<dyn Store>,
+    store: Mutex<Option<Arc<dyn Store>>>,
 }
 
 /// Why an engine did not start.
@@ -129,14 +129,14 @@ impl Builder {
         let running = Running {
             gather: gather.clone(),
             inboxes: inboxes.clone(),
-            reader: Mutex::new(store.reader()?),
+            reader: Mutex::new(Some(store.reader()?)),
             tasks: tasks.clone(),
             places: Arc::new(Semaphore::new(settings.requests_waiting_max.clamp(1, Semaphore::MAX_PERMITS))),
             settings,
             is_stopping: AtomicBool::new(false),
             threads: Mutex::new(Vec::new()),
             dispatcher: Mutex::new(None),
-            _store: store.clone(),
+            store: Mutex::new(Some(store.clone())),
         };
         for (number, (runner, inbox)) in ready.into_iter().enumerate() {
             let (inboxes, gather) = (inboxes.clone(), gather.clone());
@@ -195,6 +195,7 @@ impl Engine {
     pub fn dead_letters(&self, after: Option<DeadLetterId>, limit: usize) -> Result<Vec<StoredDeadLetter>, StoreError> {
         let limit = limit.min(limits::PAGE_ROWS_MAX);
         let reader = lock(&self.0.reader);
+        let reader = reader.as_ref().ok_or_else(stopped)?;
         let mut letters = Vec::new();
         let first = after.map_or(Shard(0), |letter| letter.shard);
         for shard in Shard::all().filter(|shard| *shard >= first) {
@@ -210,7 +211,8 @@ impl Engine {
 
     /// An actor's history after the given place, at most `limit` and at most [`limits::PAGE_ROWS_MAX`] entries.
     pub fn events(&self, actor: &ActorId, after: u64, limit: usize) -> Result<Vec<EventRow>, StoreError> {
-        lock(&self.0.reader).events(actor, after, limit.min(limits::PAGE_ROWS_MAX))
+        let reader = lock(&self.0.reader);
+        reader.as_ref().ok_or_else(stopped)?.events(actor, after, limit.min(limits::PAGE_ROWS_MAX))
     }
 
     /// Counts of what was done since the start.
@@ -226,9 +228,9 @@ impl Engine {
     }
 
     /// Ends the engine: no new request is taken, running tasks have `grace` to end, and what was gathered is written. Whatever
-    /// is not done by then is on disk and goes on after the next start. The store is free afterwards, unless there are other clones
-    /// of this engine: the last one gives it back. Dropping the last one without a stop ends the engine too, but gives tasks no
-    /// time, and may hold the store until the async runtime has dropped them.
+    /// is not done by then is on disk and goes on after the next start. The store is free afterwards; other clones of this engine hear that it
+    /// has stopped. Dropping the last clone without a stop ends the engine too, but gives tasks no time, and may hold the store
+    /// until the async runtime has dropped them.
     pub async fn stop(self, grace: Duration) {
         let running = self.0;
         running.is_stopping.store(true, Ordering::Release);
@@ -302,6 +304,9 @@ impl Running {
         if let Some(committer) = committer {
             join(committer);
         }
+        // The store last: only without readers does SQLite tidy up its files.
+        drop(lock(&self.reader).take());
+        drop(lock(&self.store).take());
     }
 }
 
@@ -313,6 +318,10 @@ impl Drop for Running {
 
 fn join(thread: JoinHandle<()>) {
     thread.join().expect("panics of the engine's threads are caught in them");
+}
+
+fn stopped() -> StoreError {
+    StoreError::Failed("the engine has stopped".to_owned())
 }
 
 fn encoded<T: Serialize + ?Sized>(body: &T) -> Result<Json, RequestError> {

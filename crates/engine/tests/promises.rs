@@ -247,10 +247,13 @@ async fn a_stop_waits_for_running_tasks_and_keeps_their_results() {
     let asking = engine.clone();
     tokio::spawn(async move { asking.request_as(&given("r"), &actor(errand::KIND, "a"), &run("t", "slow")).await });
     is_started.recv().await.unwrap();
+    let clone = engine.clone();
     stop(engine).await;
     let engine = place.start();
     let events = engine.events(&errand, 0, 10).unwrap();
     assert_eq!(events.len(), 1, "it was settled before the engine stopped");
+    assert_eq!(clone.request(&errand, &run("t", "slow")).await, Err(RequestError::Stopped));
+    assert_eq!(clone.events(&errand, 0, 10).unwrap_err().to_string(), "the store failed: the engine has stopped");
 }
 
 #[tokio::test]
