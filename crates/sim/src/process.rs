@@ -33,7 +33,7 @@ fn settings(runners: usize) -> Settings {
     Settings {
         runners,
         resident_bytes_max: 8 * 1024,
-        mailbox_bytes_max: 256,
+        mailbox_bytes_max: 2_048,
         batch_turns_max: 12,
         tasks_running_max: 2,
         tasks_queued_max: 3,

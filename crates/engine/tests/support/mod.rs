@@ -53,7 +53,7 @@ pub(crate) fn small_settings() -> Settings {
     Settings {
         runners: 3,
         resident_bytes_max: 4_096,
-        mailbox_bytes_max: 512,
+        mailbox_bytes_max: 6_144,
         batch_turns_max: 64,
         ..Settings::default()
     }
