@@ -95,7 +95,7 @@ pub(super) fn run(options: &Options, place: &Place, report: &Report) -> anyhow::
         ]);
         if figures.resumed {
             table.note(format!(
-                "{} levels: went on with a chain that was in the store, so times are of a part",
+                "{} levels: the chain was in the store already, whole or in part; times are of what was left",
                 count(depth)
             ));
         }

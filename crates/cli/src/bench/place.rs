@@ -30,6 +30,9 @@ const TERMINATED: i32 = 143;
 const REMOVALS_TRIED: u32 = 100;
 const REMOVE_AGAIN: Duration = Duration::from_millis(5);
 
+/// What its name begins with; the number of the process follows.
+const FOLDER: &str = ".steadfast-bench-";
+
 /// How many names are tried for the folder.
 const FOLDERS_TRIED: u32 = 100;
 
@@ -106,7 +109,8 @@ fn parent_of(file: &Path) -> Result<&Path, OpenError> {
 
 /// A folder that nobody has. One of this process's number may be there, left by a process that was killed.
 fn make_folder(beside: &Path) -> io::Result<PathBuf> {
-    let name = format!(".steadfast-bench-{}", std::process::id());
+    remove_leftovers(beside);
+    let name = format!("{FOLDER}{}", std::process::id());
     let mut folder = beside.join(&name);
     for further in 2..=FOLDERS_TRIED {
         match fs::create_dir(&folder) {
@@ -116,6 +120,21 @@ fn make_folder(beside: &Path) -> io::Result<PathBuf> {
         folder = beside.join(format!("{name}-{further}"));
     }
     fs::create_dir(&folder).map(|()| folder)
+}
+
+/// Removes folders of processes that were killed. Where it cannot be known who lives, nothing is removed.
+fn remove_leftovers(beside: &Path) {
+    if !Path::new("/proc/self").exists() {
+        return;
+    }
+    let entries = fs::read_dir(beside).into_iter().flatten().flatten();
+    for entry in entries {
+        let name = entry.file_name();
+        let process = name.to_str().and_then(|name| name.strip_prefix(FOLDER)?.split('-').next()?.parse::<u32>().ok());
+        if process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists()) {
+            drop(fs::remove_dir_all(entry.path()));
+        }
+    }
 }
 
 /// Removes a folder in which other threads may still make files, which would make a single try fail.

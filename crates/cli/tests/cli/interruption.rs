@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use steadfast_store::sqlite::SqliteStore;
 use tempfile::tempdir;
 
-use crate::command::{names_in, steadfast};
+use crate::command::{names_in, run, steadfast};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -49,4 +49,16 @@ fn a_child_process_ends_when_its_parent_is_killed() {
     bench.wait().unwrap();
     // Free again only when the child that held it is gone.
     wait_until(|| SqliteStore::open(&store).is_ok());
+}
+
+#[test]
+fn what_a_killed_benchmark_leaves_is_removed_by_the_next() {
+    let folder = tempdir().unwrap();
+    let mut bench = start(folder.path(), "bench turns --seconds 60");
+    wait_until(|| !names_in(folder.path()).is_empty());
+    bench.kill().unwrap();
+    bench.wait().unwrap();
+    assert_eq!(names_in(folder.path()), [format!(".steadfast-bench-{}", bench.id())]);
+    run(folder.path(), "bench nest --depth 3").done();
+    assert_eq!(names_in(folder.path()), [""; 0]);
 }

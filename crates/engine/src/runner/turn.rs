@@ -41,15 +41,7 @@ impl Runner {
         let Some(mut entry) = slot.mailbox.pop_front() else { return Ok(()) };
         self.mailbox_bytes -= entry.bytes();
         let done = match self.examine(place, &mut entry, now) {
-            // What is damaged stays so: trying it for ever would only hold up the others.
-            Err(error @ StoreError::Damaged(_)) => {
-                self.after_failure(place, entry, &error.to_string(), now);
-                Ok(())
-            }
-            Err(error) => {
-                self.put_back(place, entry);
-                Err(error)
-            }
+            Err(error) => self.after_store_error(place, entry, error, now),
             Ok(Next::Await(batch)) => {
                 self.put_back(place, entry);
                 self.awaiting_commit.push((batch, place));
@@ -67,6 +59,24 @@ impl Runner {
         };
         self.make_ready(place);
         done
+    }
+
+    /// What is damaged stays so: it counts as a failed try of the input, which would hold up the others for ever. Any other fault
+    /// of the store is not the input's, which waits at the front until the store is well.
+    fn after_store_error(
+        &mut self,
+        place: Place,
+        entry: Entry,
+        error: StoreError,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        if let StoreError::Damaged(_) = error {
+            self.after_failure(place, entry, &error.to_string(), now);
+            return Ok(());
+        }
+        self.slots[place].actor = None;
+        self.put_back(place, entry);
+        Err(error)
     }
 
     fn put_back(&mut self, place: Place, entry: Entry) {
@@ -127,16 +137,8 @@ impl Runner {
     fn run(&mut self, place: Place, entry: Entry, now: Timestamp) -> Result<(), StoreError> {
         let slot = &mut self.slots[place];
         slot.is_recent = true;
-        match slot.head(&*self.reader) {
-            Ok(_) => {}
-            Err(error @ StoreError::Damaged(_)) => {
-                self.after_failure(place, entry, &error.to_string(), now);
-                return Ok(());
-            }
-            Err(error) => {
-                self.put_back(place, entry);
-                return Err(error);
-            }
+        if let Err(error) = slot.head(&*self.reader) {
+            return self.after_store_error(place, entry, error, now);
         }
         if slot.actor.is_none() {
             Counters::add(&self.gather.counters.loads, 1);
@@ -152,17 +154,11 @@ impl Runner {
                         effects.replies = replies;
                         self.apply(place, entry, effects, now);
                     }
-                    Err(error) => {
-                        self.slots[place].actor = None;
-                        self.put_back(place, entry);
-                        return Err(error);
-                    }
+                    Err(error) => return self.after_store_error(place, entry, error, now),
                 }
             }
             Ok(Err(TurnError::StoreUnavailable(reason))) => {
-                slot.actor = None;
-                self.put_back(place, entry);
-                return Err(StoreError::Failed(reason));
+                return self.after_store_error(place, entry, StoreError::Failed(reason), now);
             }
             Ok(Err(error)) => self.after_failure(place, entry, &error.to_string(), now),
             Err(panic) => self.after_failure(place, entry, &panic_message(&*panic), now),
