@@ -1,4 +1,4 @@
-# The same words here, in CI and in the README. Each does its whole job on a fresh machine with Rust.
+# The same words here, in CI and in the README. Each does its whole job on a fresh machine with Rust and a C compiler.
 
 SEEDS ?= 1000
 FIRST ?= 0

@@ -55,7 +55,7 @@ async fn count_a_visit() -> Result<(), Box<dyn Error>> {
     let count: u64 = engine.request(&visits, &1).await?.decode()?;
     println!("visit number {count}, kept in {file}");
     for event in engine.events(&visits, count.saturating_sub(3), 3)? {
-        println!("  event {}: {} {}", event.sequence, event.kind, event.data);
+        println!("  event {}: {} {}", event.sequence, event.event_type, event.data);
     }
 
     engine.stop(Duration::from_secs(5)).await;

@@ -2,6 +2,8 @@
 //!
 //! Owns the envelope; what happened (`data`) belongs to the actor that says so.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::ids::ActorId;
@@ -19,7 +21,7 @@ pub struct Event {
     pub at: Timestamp,
     /// What happened, as `noun.verb`.
     #[serde(rename = "type")]
-    pub kind: String,
+    pub event_type: Arc<str>,
     /// The facts.
     pub data: Json,
 }

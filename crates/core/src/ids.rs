@@ -3,7 +3,6 @@
 //! Owns which names are allowed and where an actor lives (its shard). Never makes an id from a clock or a
 //! random number: ids come from outside or from a [`Sequence`].
 
-use std::borrow::Borrow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -240,12 +239,6 @@ impl TaskId {
     /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl Borrow<str> for TaskId {
-    fn borrow(&self) -> &str {
         &self.0
     }
 }

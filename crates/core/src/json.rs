@@ -1,8 +1,7 @@
 //! Values as JSON text: the one form in which payloads pass through the system.
 //!
 //! Owns encoding and decoding. A value is encoded once, in the turn that makes it, and then shared: the
-//! same text goes to the overlay, the write-set and the disk without being copied or parsed again. Every
-//! value passes through here, so this is also where large values will be spilled one day.
+//! same text goes to the overlay, the batch and the disk without being copied or parsed again.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Every bound of the system, with its unit and its reason.
+//! The bounds that a user can reach or set, each with its unit and its reason.
 //!
 //! Owns the numbers; whoever enforces one names it in the error, so that a user can find it here.
 
@@ -8,7 +8,7 @@ pub const KIND_BYTES_MAX: usize = 32;
 /// The part of an actor id after the `:`. A caller's id (200) plus room for a suffix such as a lane.
 pub const ACTOR_NAME_BYTES_MAX: usize = 256;
 
-/// Ids that callers choose for requests, tasks and runs.
+/// Ids that callers choose for requests and tasks, and names of executors and event types.
 pub const ID_BYTES_MAX: usize = 200;
 
 /// A key of an actor's storage. Keys are compared on every write; long ones belong into the value.

@@ -11,6 +11,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use serde::Serialize;
+use steadfast_core::event::Event;
 use steadfast_core::ids::{ActorId, RequestId, Sequence, Shard};
 use steadfast_core::json::Json;
 use steadfast_core::limits;
@@ -48,7 +49,7 @@ struct Running {
     /// Until the end: with the last reader, the store is free for others.
     reader: Mutex<Option<Box<dyn Reader>>>,
     tasks: UnboundedSender<TaskEvent>,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     settings: Settings,
     is_stopping: AtomicBool,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -131,7 +132,7 @@ impl Builder {
             inboxes: inboxes.clone(),
             reader: Mutex::new(Some(store.reader()?)),
             tasks: tasks.clone(),
-            places: Arc::new(Semaphore::new(settings.requests_waiting_max.clamp(1, Semaphore::MAX_PERMITS))),
+            permits: Arc::new(Semaphore::new(settings.requests_waiting_max.clamp(1, Semaphore::MAX_PERMITS))),
             settings,
             is_stopping: AtomicBool::new(false),
             threads: Mutex::new(Vec::new()),
@@ -210,9 +211,10 @@ impl Engine {
     }
 
     /// An actor's history after the given place, at most `limit` and at most [`limits::PAGE_ROWS_MAX`] entries.
-    pub fn events(&self, actor: &ActorId, after: u64, limit: usize) -> Result<Vec<EventRow>, StoreError> {
+    pub fn events(&self, actor: &ActorId, after: u64, limit: usize) -> Result<Vec<Event>, StoreError> {
         let reader = lock(&self.0.reader);
-        reader.as_ref().ok_or_else(stopped)?.events(actor, after, limit.min(limits::PAGE_ROWS_MAX))
+        let rows = reader.as_ref().ok_or_else(stopped)?.events(actor, after, limit.min(limits::PAGE_ROWS_MAX))?;
+        Ok(rows.into_iter().map(event_of).collect())
     }
 
     /// Counts of what was done since the start.
@@ -221,7 +223,7 @@ impl Engine {
         self.0.gather.counters.read()
     }
 
-    /// Whether the store takes writes.
+    /// Whether turns are acknowledged, and if not, why.
     #[must_use]
     pub fn health(&self) -> Health {
         self.0.gather.health()
@@ -234,7 +236,7 @@ impl Engine {
     pub async fn stop(self, grace: Duration) {
         let running = self.0;
         running.is_stopping.store(true, Ordering::Release);
-        running.places.close();
+        running.permits.close();
         drop(running.tasks.send(TaskEvent::Stop { grace }));
         let dispatcher = lock(&running.dispatcher).take();
         if let Some(dispatcher) = dispatcher {
@@ -261,20 +263,20 @@ impl Running {
     async fn ask(&self, shard: Shard, delivery: impl FnOnce(Waiter) -> Delivery) -> Answer {
         // Held by this caller and by the request while it stands in line: a caller that gives up makes no room for the next
         // one before its request is out of the way.
-        let place = Arc::new(self.place().await?);
-        let (waiter, answer) = Waiter::new(Some(place.clone()));
-        self.inboxes.send_to_shard(shard, delivery(waiter));
+        let permit = Arc::new(self.permit().await?);
+        let (waiter, answer) = Waiter::new(Some(permit.clone()));
+        self.inboxes.send(shard, delivery(waiter));
         answer.await.unwrap_or_else(|_| Err(self.unanswered()))
     }
 
-    /// A place among the requests that wait.
-    async fn place(&self) -> Result<OwnedSemaphorePermit, RequestError> {
-        if let Ok(place) = self.places.clone().try_acquire_owned() {
-            return Ok(place);
+    /// Permission to be one of the requests that wait.
+    async fn permit(&self) -> Result<OwnedSemaphorePermit, RequestError> {
+        if let Ok(permit) = self.permits.clone().try_acquire_owned() {
+            return Ok(permit);
         }
         let patience = Duration::from_millis(self.settings.request_patience_ms);
-        match tokio::time::timeout(patience, self.places.clone().acquire_owned()).await {
-            Ok(Ok(place)) => Ok(place),
+        match tokio::time::timeout(patience, self.permits.clone().acquire_owned()).await {
+            Ok(Ok(permit)) => Ok(permit),
             Ok(Err(_closed)) => Err(RequestError::Stopped),
             Err(_elapsed) => Err(RequestError::Busy(self.settings.requests_waiting_max)),
         }
@@ -293,9 +295,10 @@ impl Running {
 
     fn end_threads(&self) {
         self.is_stopping.store(true, Ordering::Release);
-        self.places.close();
+        self.permits.close();
         self.inboxes.send_all(|| Parcel::Stop);
         let mut threads = std::mem::take(&mut *lock(&self.threads));
+        // Started last. After a start that failed it may be a runner, which is joined all the same.
         let committer = threads.pop();
         for runner in threads {
             join(runner);
@@ -318,6 +321,10 @@ impl Drop for Running {
 
 fn join(thread: JoinHandle<()>) {
     thread.join().expect("panics of the engine's threads are caught in them");
+}
+
+fn event_of(EventRow { actor, sequence, at, event_type, data }: EventRow) -> Event {
+    Event { actor, sequence, at, event_type, data }
 }
 
 fn stopped() -> StoreError {

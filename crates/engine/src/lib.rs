@@ -4,7 +4,7 @@
 //! *does* is a pure function in [`core`]; where its rows lie is in [`store`]. Never speaks HTTP. Start reading at [`Engine`], then
 //! [`runner`] and [`commit`].
 //!
-//! The modules [`runner`], [`commit`] and [`tasks`] are public because the simulator drives them step by step, without threads and
+//! The modules [`runner`], [`commit`], [`tasks`] and [`mutation`] are public because the simulator drives them step by step, without threads and
 //! without a clock. Programs use [`Engine`].
 
 pub mod commit;
@@ -29,7 +29,7 @@ pub use kinds::Kinds;
 pub use metrics::Metrics;
 pub use settings::Settings;
 pub use tasks::{Executor, Function, Task, TaskFuture};
-pub use threads::shards_of;
+pub use threads::{runner_of, shards_of};
 
 /// The documents' Rust, run as tests.
 #[cfg(doctest)]

@@ -27,7 +27,8 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Turns that are on disk.
+    /// Turns that are on disk, with what the engine itself adds to batches: messages from outside, retries, dead letters, repeated
+    /// answers.
     turns_committed,
     /// Commits that succeeded. `turns_committed / commits` is the mean batch.
     commits,
@@ -37,8 +38,8 @@ counters! {
     turns_failed,
     /// Inputs that were given up and kept.
     dead_letters,
-    /// Inputs dropped because they had been processed before.
-    duplicates_dropped,
+    /// Inputs without effect: repeated, superseded, or of a caller that had left.
+    inputs_dropped,
     /// Actors read from the store.
     loads,
     /// Actors that left memory.
@@ -47,7 +48,7 @@ counters! {
     alarms_fired,
     /// Tasks handed to executors.
     tasks_started,
-    /// Tasks whose result is on its way to disk.
+    /// Tasks whose result a turn has taken.
     tasks_settled,
     /// Messages for kinds that this process does not know, left on disk.
     messages_parked,

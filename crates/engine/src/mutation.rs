@@ -9,7 +9,7 @@ pub enum Mutation {
     /// Nothing.
     #[default]
     None,
-    /// Answers and tasks leave before the turn is on disk.
+    /// Answers leave before the turn is on disk; task starts are lost until the next boot.
     GateOpen,
     /// A consumed message stays on disk.
     MessageKept,

@@ -27,6 +27,13 @@ pub struct Settings {
     pub request_memory_ms: u64,
 }
 
+impl Settings {
+    /// A runner's part of a bound that holds for all of them together.
+    pub(crate) fn per_runner(&self, bytes: usize) -> usize {
+        bytes / self.runners.max(1)
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         // One core decides while the other commits; more runners pay off only with more cores than that.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use steadfast_core::ids::{ActorId, Shard};
+use steadfast_core::ids::Shard;
 use steadfast_core::time::Timestamp;
 use steadfast_store::Store;
 use tokio::sync::mpsc::UnboundedSender;
@@ -49,12 +49,8 @@ impl Inboxes {
         Self(senders.into())
     }
 
-    /// Sends to the runner of `actor`. After the end of the engine nothing is sent.
-    pub(crate) fn send(&self, actor: &ActorId, delivery: Delivery) {
-        self.send_to_shard(actor.shard(), delivery);
-    }
-
-    pub(crate) fn send_to_shard(&self, shard: Shard, delivery: Delivery) {
+    /// Sends to the runner of `shard`. After the end of the engine nothing is sent.
+    pub(crate) fn send(&self, shard: Shard, delivery: Delivery) {
         drop(self.0[runner_of(shard, self.0.len())].send(Parcel::Delivery(delivery)));
     }
 
@@ -65,7 +61,9 @@ impl Inboxes {
     }
 }
 
-fn runner_of(shard: Shard, runners: usize) -> usize {
+/// Which of so many runners owns a shard.
+#[must_use]
+pub fn runner_of(shard: Shard, runners: usize) -> usize {
     usize::from(shard.0) % runners
 }
 
@@ -123,7 +121,7 @@ fn run_last_turns(runner: &mut Runner, inboxes: &Inboxes, gather: &Gather) {
 
 fn forward(runner: &mut Runner, inboxes: &Inboxes) {
     for message in runner.take_outbox() {
-        inboxes.send(&message.row.actor.clone(), Delivery::Remote(message));
+        inboxes.send(message.row.actor.shard(), Delivery::Remote(message));
     }
 }
 

@@ -10,7 +10,7 @@ use steadfast::commit::{Batched, Commit, Gather, Output, TaskStart, commit};
 use steadfast::mutation::Mutation;
 use steadfast::runner::{Delivery, Runner, Step};
 use steadfast::tasks::TaskQueue;
-use steadfast::{Kinds, Settings, shards_of};
+use steadfast::{Kinds, Settings, runner_of, shards_of};
 use steadfast_core::ids::{ActorId, Shard};
 use steadfast_core::time::Timestamp;
 use steadfast_store::Store;
@@ -78,7 +78,7 @@ impl Process {
     }
 
     fn runner_of(&self, shard: Shard) -> usize {
-        usize::from(shard.0) % self.runners.len()
+        runner_of(shard, self.runners.len())
     }
 
     /// Ways on which something waits, as (receiver, sender).

@@ -36,6 +36,14 @@ pub struct MessageRow {
     pub not_before: Timestamp,
 }
 
+impl MessageRow {
+    /// A message that was not tried yet.
+    #[must_use]
+    pub fn new(actor: ActorId, sequence: Sequence, origin: Origin, body: Json) -> Self {
+        Self { actor, sequence, origin, body, attempts: 0, not_before: Timestamp(0) }
+    }
+}
+
 /// Who sent a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
@@ -94,7 +102,7 @@ pub struct EventRow {
     /// When it happened.
     pub at: Timestamp,
     /// What happened.
-    pub kind: Arc<str>,
+    pub event_type: Arc<str>,
     /// The facts.
     pub data: Json,
 }

@@ -95,7 +95,7 @@ fn everything() -> Batch {
         actor: order.clone(),
         sequence,
         at: Timestamp(1_763_000_000_000),
-        kind: kind.into(),
+        event_type: kind.into(),
         data: json(r#"{"node":"charge"}"#),
     };
     writes.events = vec![event(1, "run.started"), event(2, "task.dispatched")];

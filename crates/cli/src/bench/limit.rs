@@ -40,7 +40,6 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    #[allow(clippy::cast_precision_loss)]
     pub(crate) fn rows_per_s(&self) -> f64 {
         self.rows as f64 / self.took.as_secs_f64()
     }
@@ -54,6 +53,8 @@ impl RawSqlite {
         let connection = Connection::open(file)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "FULL")?;
+        connection.pragma_update(None, "fullfsync", true)?;
+        connection.pragma_update(None, "checkpoint_fullfsync", true)?;
         connection.pragma_update(None, "temp_store", "MEMORY")?;
         connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
         connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;

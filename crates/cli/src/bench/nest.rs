@@ -112,7 +112,6 @@ pub(super) fn run(options: &Options, place: &Place, report: &Report) -> anyhow::
     Ok(report.table(&table)?)
 }
 
-#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn figures(depth: u64, place: &Place, depths: usize) -> anyhow::Result<Figures> {
     let progress = Progress::of(format!("nest with {} levels", count(depth)));
     let store = place.store(&format!("nest-{depth}"));
@@ -145,7 +144,6 @@ fn figures(depth: u64, place: &Place, depths: usize) -> anyhow::Result<Figures> 
 }
 
 /// Runs a chain in this process, or goes on with it.
-#[allow(clippy::cast_precision_loss)]
 pub(super) fn measure(store: &Path, depth: u64) -> anyhow::Result<Measured> {
     let name = format!("nest-{depth}");
     let (first, request) = (chain::first(&name), RequestId::given(&name)?);

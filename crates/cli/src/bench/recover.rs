@@ -248,7 +248,7 @@ fn settled_twice(engine: &Engine, errands: &Errands) -> anyhow::Result<u64> {
     let mut twice = 0;
     for number in 0..errands.count {
         let events = engine.events(&errands.actor(number)?, 0, EVENTS_READ)?;
-        twice += u64::from(events.iter().filter(|event| *event.kind == *errand::SETTLED).count() > 1);
+        twice += u64::from(events.iter().filter(|event| *event.event_type == *errand::SETTLED).count() > 1);
     }
     Ok(twice)
 }

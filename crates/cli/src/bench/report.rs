@@ -131,7 +131,6 @@ pub(crate) fn count(figure: u64) -> String {
 }
 
 /// Memory or a file's size.
-#[allow(clippy::cast_precision_loss)]
 pub(crate) fn mib(bytes: u64) -> String {
     number(bytes as f64 / (1024.0 * 1024.0))
 }

@@ -77,7 +77,6 @@ const IDLE: Duration = Duration::from_millis(300);
 const STARTS: usize = 5;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-#[allow(clippy::cast_precision_loss)]
 pub(super) fn run(options: &Options, place: &Place, report: &Report) -> anyhow::Result<()> {
     let (store, empty) = (place.store("sleepers"), place.scratch("sleepers-limit.db"));
     let made: Made = child::ask(Job::MakeSleepers { store: store.clone(), count: options.count })?;
@@ -121,7 +120,6 @@ fn table(figures: &Figures) -> Table {
 }
 
 /// The medians of several starts, with the sleepers and without in turn.
-#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn start_both(store: &Path, empty: &Path) -> anyhow::Result<(Served, Served)> {
     let mut progress = Progress::of("sleepers: starting");
     let (mut with, mut without) = (Vec::new(), Vec::new());
@@ -189,7 +187,6 @@ pub(super) fn serve_first(store: &Path, spawned_at_us: u64) -> anyhow::Result<Se
 }
 
 /// Milliseconds since a moment that another process noted.
-#[allow(clippy::cast_precision_loss)]
 pub(super) fn ms_since(at_us: u64) -> f64 {
     us_since_1970().saturating_sub(at_us) as f64 / 1e3
 }

@@ -115,7 +115,6 @@ pub(super) fn run(options: &Options, place: &Place, report: &Report) -> anyhow::
     Ok(report.table(&table)?)
 }
 
-#[allow(clippy::cast_precision_loss)]
 impl Options {
     fn rounds(&self, concurrency: u64) -> Rounds {
         match self.count {
@@ -174,7 +173,6 @@ async fn warm_up(engine: &Engine, counters: &[ActorId], amount: Amount) -> anyho
     Ok(())
 }
 
-#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 async fn round(engine: &Engine, raw: &mut RawSqlite, counters: &[ActorId], amount: Amount) -> anyhow::Result<Round> {
     let before = engine.metrics();
     let began = Instant::now();

@@ -53,7 +53,7 @@ pub struct Send {
 /// A leaf task for an executor.
 #[derive(Debug)]
 pub struct Dispatch {
-    /// Its name within the actor: its idempotency key. Dispatching a name again whose task is not settled replaces that task:
+    /// Its name within the actor; with the actor's id, its idempotency key. Dispatching a name again whose task is not settled replaces that task:
     /// the result of the earlier start is dropped.
     pub task: TaskId,
     /// Which executor runs it.
@@ -65,8 +65,8 @@ pub struct Dispatch {
 /// An event to be recorded.
 #[derive(Debug)]
 pub struct Emit {
-    /// What happened.
-    pub kind: Arc<str>,
+    /// What happened, as `noun.verb`.
+    pub event_type: Arc<str>,
     /// The facts.
     pub data: Json,
 }
@@ -108,10 +108,10 @@ impl Effects {
         Ok(())
     }
 
-    pub(super) fn emit(&mut self, kind: &str, data: Json) -> Result<(), TurnError> {
+    pub(super) fn emit(&mut self, event_type: &str, data: Json) -> Result<(), TurnError> {
         self.account("number of bytes of an event", &data)?;
-        within("number of bytes of an event's type", kind.len(), limits::ID_BYTES_MAX, "ID_BYTES_MAX")?;
-        self.events.push(Emit { kind: kind.into(), data });
+        within("number of bytes of an event's type", event_type.len(), limits::ID_BYTES_MAX, "ID_BYTES_MAX")?;
+        self.events.push(Emit { event_type: event_type.into(), data });
         Ok(())
     }
 

@@ -71,7 +71,7 @@ pub struct TaskResult {
 /// An input that failed as often as it may, and is kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeadLetter {
-    /// Its number among the dead letters.
+    /// Its number in the order of arrival.
     pub id: Sequence,
     /// What could not be processed.
     pub input: FailedInput,

@@ -183,8 +183,8 @@ impl<'a> Turn<'a> {
     }
 
     /// Adds an event to the actor's history.
-    pub fn emit<T: Serialize + ?Sized>(&mut self, kind: &str, data: &T) -> Result<(), TurnError> {
-        self.effects.emit(kind, Json::encode(data)?)
+    pub fn emit<T: Serialize + ?Sized>(&mut self, event_type: &str, data: &T) -> Result<(), TurnError> {
+        self.effects.emit(event_type, Json::encode(data)?)
     }
 
     /// Answers a request, of this turn or of an earlier one.

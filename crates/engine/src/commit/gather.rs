@@ -1,6 +1,6 @@
 //! The batch that is being gathered while the one before it is written.
 //!
-//! Owns the order of turns. A runner adds a turn *before* anything of it can be seen by another actor, so a turn
+//! Owns the order of turns; never runs one, and never writes to the store. A runner adds a turn *before* anything of it can be seen by another actor, so a turn
 //! that was caused by another is always in the same batch or a later one; that is all that speculation needs. When a commit fails,
 //! the *epoch* moves on and whatever was gathered since is void, because it may rest on what was lost.
 
@@ -56,7 +56,7 @@ pub struct Batched {
     pub(super) outputs: Vec<Output>,
 }
 
-/// Whether the store takes writes.
+/// Whether turns are acknowledged: not while the store does not take writes, and not after a fault of the engine's own.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Health {
     /// It does.
@@ -126,7 +126,7 @@ impl Gather {
         Sequence(self.epoch_begins_at.load(Ordering::Acquire))
     }
 
-    /// Adds a turn to the open batch. `bytes` is about what it writes.
+    /// Adds a turn, or something of the engine's own, to the open batch. `bytes` is about what it writes.
     pub(crate) fn append<R>(
         &self,
         epoch: u64,

@@ -18,7 +18,8 @@ pub enum Commit {
     Nothing,
     /// Everything gathered is on disk. These may go now.
     Done(Vec<Output>),
-    /// Nothing of it is. Runners must go back to what is on disk; these callers must be told.
+    /// Nothing of it is visible, though after a crash it may turn out to be there. Runners must go back to what is on disk; these
+    /// callers must be told.
     Failed(Vec<Output>, StoreError),
 }
 

@@ -15,17 +15,17 @@ pub type Answer = Result<Json, RequestError>;
 /// Where a caller outside waits.
 pub struct Waiter {
     answer: oneshot::Sender<Answer>,
-    /// The caller's place among all requests that wait. Shared with the caller, so that a request whose caller has left
+    /// Permission to be one of the requests that wait. Shared with the caller, so that a request whose caller has left
     /// still counts while it stands in line.
-    place: Option<Arc<OwnedSemaphorePermit>>,
+    permit: Option<Arc<OwnedSemaphorePermit>>,
 }
 
 impl Waiter {
     /// A waiter and where its answer will come.
     #[must_use]
-    pub fn new(place: Option<Arc<OwnedSemaphorePermit>>) -> (Self, oneshot::Receiver<Answer>) {
+    pub fn new(permit: Option<Arc<OwnedSemaphorePermit>>) -> (Self, oneshot::Receiver<Answer>) {
         let (answer, receiver) = oneshot::channel();
-        (Self { answer, place }, receiver)
+        (Self { answer, permit }, receiver)
     }
 
     /// Answers. A caller that has left is no fault.
@@ -38,9 +38,9 @@ impl Waiter {
         self.answer.is_closed()
     }
 
-    /// The request has had its turn: only its caller holds the place now.
+    /// The request has had its turn: only its caller holds the permit now.
     pub(crate) fn leave_line(&mut self) {
-        self.place = None;
+        self.permit = None;
     }
 }
 

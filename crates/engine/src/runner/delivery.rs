@@ -154,7 +154,7 @@ impl Runner {
         let place = self.place_of(&row.actor);
         let sequence = row.sequence;
         let entry = Entry::from_row(row);
-        if self.mailbox_bytes + entry.bytes() <= self.settings.mailbox_bytes_max / self.settings.runners.max(1) {
+        if self.mailbox_bytes + entry.bytes() <= self.settings.per_runner(self.settings.mailbox_bytes_max) {
             self.enqueue(place, entry);
         } else {
             Counters::add(&self.gather.counters.messages_spilled, 1);
@@ -176,7 +176,7 @@ impl Runner {
         match self.known_request(place, &id) {
             Err(error) => waiter.send(Err(RequestError::Unavailable(error.to_string()))),
             Ok(Known::Answered(_) | Known::Unanswered) => {
-                Counters::add(&self.gather.counters.duplicates_dropped, 1);
+                Counters::add(&self.gather.counters.inputs_dropped, 1);
                 self.answer_when_durable(waiter, Ok(Json::null()));
             }
             Ok(Known::New) => self.store_send(place, &id, body, waiter, now),
@@ -185,15 +185,7 @@ impl Runner {
 
     fn store_send(&mut self, place: Place, id: &RequestId, body: Json, waiter: Waiter, now: Timestamp) {
         let actor = &self.slots[place].id.clone();
-        let sequence = self.gather.next_sequence();
-        let row = MessageRow {
-            actor: actor.clone(),
-            sequence,
-            origin: Origin::Outside,
-            body,
-            attempts: 0,
-            not_before: Timestamp(0),
-        };
+        let row = MessageRow::new(actor.clone(), self.gather.next_sequence(), Origin::Outside, body);
         let remembered = self.remembered(actor, id, Some(Json::null()), now);
         let appended = self.gather.append(self.epoch, row.body.bytes(), |writing| {
             let writes = writing.batch.of(actor);

@@ -16,6 +16,7 @@ use super::mailbox::{Entry, Waiting};
 use super::slot::Place;
 use super::turn::consume;
 use crate::commit::RequestError;
+use crate::dead_letters::DeadLetterId;
 use crate::engine_message::{EngineMessage, write_failed_input};
 use crate::metrics::Counters;
 
@@ -85,11 +86,11 @@ impl Runner {
         } else {
             waiting
         };
-        self.park(place, Entry { waiting, attempts }, due);
+        self.hold_until(place, Entry { waiting, attempts }, due);
     }
 
     /// Holds an input until `due`.
-    pub(super) fn park(&mut self, place: Place, entry: Entry, due: Timestamp) {
+    pub(super) fn hold_until(&mut self, place: Place, entry: Entry, due: Timestamp) {
         let slot = &mut self.slots[place];
         slot.set_aside += 1;
         slot.is_alarm_queued |= matches!(entry.waiting, Waiting::Alarm { .. });
@@ -100,7 +101,7 @@ impl Runner {
         let actor = &self.slots[place].id.clone();
         Counters::add(&self.gather.counters.dead_letters, 1);
         let id = self.gather.next_sequence();
-        tracing::error!(%actor, letter = %id, attempts = entry.attempts, error, "an input was given up and is kept as a dead letter");
+        tracing::error!(%actor, letter = %DeadLetterId { shard: actor.shard(), sequence: id }, attempts = entry.attempts, error, "an input was given up and is kept as a dead letter");
         let letter = DeadLetter { id, input, error: bounded(error), attempts: entry.attempts };
         let row = DeadLetterRow {
             id,
@@ -113,13 +114,9 @@ impl Runner {
         // The notice of a dead letter that itself fails is kept too, but not announced again: that would never end. So is
         // whatever of the engine's own it cannot read, which may be such a notice.
         let is_announced = !matches!(letter.input, FailedInput::Notice { .. } | FailedInput::Unreadable { .. });
-        let notice = is_announced.then(|| MessageRow {
-            actor: actor.clone(),
-            sequence: self.gather.next_sequence(),
-            origin: Origin::Engine,
-            body: EngineMessage::Notice { letter }.write(),
-            attempts: 0,
-            not_before: Timestamp(0),
+        let notice = is_announced.then(|| {
+            let body = EngineMessage::Notice { letter }.write();
+            MessageRow::new(actor.clone(), self.gather.next_sequence(), Origin::Engine, body)
         });
         let appended = self.gather.append(self.epoch, row.input.bytes(), |writing| {
             let writes = writing.batch.of(actor);

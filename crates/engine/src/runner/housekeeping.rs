@@ -1,6 +1,6 @@
-//! What is done when there is nothing else to do.
+//! What is done now and then between turns, in small portions.
 //!
-//! Owns the schedule: idle actors leave memory, remembered requests are forgotten when their time is over. Always in small portions.
+//! Owns the schedule: idle actors leave memory, remembered requests are forgotten when their time is over.
 
 use steadfast_core::limits;
 use steadfast_core::time::Timestamp;

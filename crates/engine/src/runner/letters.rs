@@ -4,7 +4,6 @@
 
 use steadfast_core::ids::Sequence;
 use steadfast_core::json::Json;
-use steadfast_core::time::Timestamp;
 use steadfast_store::StoreError;
 use steadfast_store::batch::ActorWrites;
 use steadfast_store::rows::{DeadLetterRow, MessageRow, Origin};
@@ -22,14 +21,8 @@ impl Runner {
             Ok(input) => input,
             Err(error) => return waiter.send(Err(RequestError::Refused(error))),
         };
-        let message = MessageRow {
-            actor: row.actor.clone(),
-            sequence: self.gather.next_sequence(),
-            origin: Origin::Engine,
-            body: EngineMessage::Redriven { input }.write(),
-            attempts: 0,
-            not_before: Timestamp(0),
-        };
+        let body = EngineMessage::Redriven { input }.write();
+        let message = MessageRow::new(row.actor.clone(), self.gather.next_sequence(), Origin::Engine, body);
         if let Some(batch) = self.take_letter(&row, waiter, |writes| writes.insert_message(message.clone())) {
             self.receive(message, batch);
         }

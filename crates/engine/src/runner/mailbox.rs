@@ -29,7 +29,8 @@ pub(super) enum Waiting {
     Request { id: RequestId, body: Json, waiter: Option<Waiter> },
     /// A message; on disk, or about to be.
     Message { sequence: Sequence, origin: Origin, body: Json },
-    /// A message whose body was left on disk because memory was full; on disk once this batch is.
+    /// A message whose body is only on disk, because memory was full or because it waits for its next try. Readable once this
+    /// batch is on disk; 0 when it is already.
     Spilled { sequence: Sequence, batch: u64 },
     /// The alarm, on disk until its turn.
     Alarm { due: Timestamp },

@@ -185,7 +185,7 @@ impl Runner {
         }
         self.committed = committed;
         while let Some((_, place)) = self.dirty.pop_front_if(|(batch, _)| *batch <= committed) {
-            self.slots[place].settle_up_to(committed);
+            self.slots[place].forget_up_to(committed);
         }
         while self.unconfirmed.pop_front_if(|(batch, ..)| *batch <= committed).is_some() {}
         self.taken_letters.retain(|_, batch| *batch > committed);

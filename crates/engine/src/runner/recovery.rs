@@ -123,7 +123,7 @@ impl Runner {
         }
         let place = self.place_of(&row.actor);
         let waiting = Waiting::Spilled { sequence: row.sequence, batch: 0 };
-        self.park(place, Entry { waiting, attempts: row.attempts }, row.not_before);
+        self.hold_until(place, Entry { waiting, attempts: row.attempts }, row.not_before);
     }
 
     pub(super) fn owns(&self, actor: &ActorId) -> bool {

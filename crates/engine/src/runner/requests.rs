@@ -116,7 +116,7 @@ impl Runner {
         let Waiting::Request { id, waiter: Some(waiter), .. } = entry.waiting else {
             unreachable!("only a request is found to be a repeated one");
         };
-        Counters::add(&self.gather.counters.duplicates_dropped, 1);
+        Counters::add(&self.gather.counters.inputs_dropped, 1);
         match known {
             Known::Answered(reply) => self.answer_when_durable(waiter, Ok(reply)),
             Known::Unanswered | Known::New => {

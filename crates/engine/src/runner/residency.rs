@@ -44,7 +44,7 @@ impl Residency {
 impl Runner {
     /// Lets idle actors go while they take more memory than they may.
     pub(super) fn evict_over_bound(&mut self) {
-        let bytes_max = self.settings.resident_bytes_max / self.settings.runners.max(1);
+        let bytes_max = self.settings.per_runner(self.settings.resident_bytes_max);
         for _ in 0..LOOKS_PER_TURN {
             if self.residency.bytes <= bytes_max {
                 return;
@@ -63,7 +63,7 @@ impl Runner {
     fn look_at_next(&mut self) {
         let Some(place) = self.residency.ring.pop_front() else { return };
         let slot = &mut self.slots[place];
-        slot.settle_up_to(self.committed);
+        slot.forget_up_to(self.committed);
         if !slot.is_recent && slot.is_droppable() {
             self.residency.bytes -= SLOT_BYTES + slot.bytes;
             self.slots.remove(place);

@@ -141,7 +141,7 @@ impl Slot {
     }
 
     /// Forgets writes that are on disk.
-    pub(super) fn settle_up_to(&mut self, committed: u64) {
+    pub(super) fn forget_up_to(&mut self, committed: u64) {
         self.uncommitted.retain(|layer| layer.batch > committed);
         // The buffers of an idle actor would be the largest part of its slot.
         if self.uncommitted.is_empty() && self.mailbox.is_empty() {

@@ -2,7 +2,7 @@
 //!
 //! Owns the order of things in a turn: is the input still current, load the actor, run it, put everything it wants into
 //! the batch, and only then let other actors of this process see it. A turn that errs or panics gets no further than
-//! running. Start reading at [`Runner::take_turn`].
+//! running. Never decides what follows a failure: see `failure.rs`. Start reading at [`Runner::take_turn`].
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -49,7 +49,7 @@ impl Runner {
             }
             Ok(Next::Run) => self.run(place, entry, now),
             Ok(Next::Drop) => {
-                Counters::add(&self.gather.counters.duplicates_dropped, 1);
+                Counters::add(&self.gather.counters.inputs_dropped, 1);
                 Ok(())
             }
             Ok(Next::Repeated(known)) => {
@@ -259,14 +259,8 @@ impl Runner {
     }
 
     fn messages_of(&self, actor: &ActorId, sends: Vec<Send>) -> Vec<MessageRow> {
-        let row = |Send { to, body }| MessageRow {
-            actor: to,
-            sequence: self.gather.next_sequence(),
-            origin: Origin::Actor(actor.clone()),
-            body,
-            attempts: 0,
-            not_before: Timestamp(0),
-        };
+        let row =
+            |Send { to, body }| MessageRow::new(to, self.gather.next_sequence(), Origin::Actor(actor.clone()), body);
         sends.into_iter().map(row).collect()
     }
 
@@ -284,9 +278,9 @@ impl Runner {
     fn events_of(&mut self, place: Place, events: Vec<Emit>, now: Timestamp) -> Vec<EventRow> {
         let slot = &mut self.slots[place];
         let head = slot.head.as_mut().expect("the head is read before every turn");
-        let row = |Emit { kind, data }| {
+        let row = |Emit { event_type, data }| {
             head.last_event += 1;
-            EventRow { actor: slot.id.clone(), sequence: head.last_event, at: now, kind, data }
+            EventRow { actor: slot.id.clone(), sequence: head.last_event, at: now, event_type, data }
         };
         events.into_iter().map(row).collect()
     }

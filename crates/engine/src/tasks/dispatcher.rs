@@ -127,7 +127,7 @@ impl Dispatcher {
         let start = self.started.remove(&id).expect("every spawned task was noted as started");
         let TaskStart { actor, task, sequence, attempt, .. } = start;
         let outcome = TaskOutcome { task, sequence, attempt, outcome };
-        self.inboxes.send(&actor.clone(), Delivery::Task { actor, outcome });
+        self.inboxes.send(actor.shard(), Delivery::Task { actor, outcome });
     }
 }
 

@@ -27,7 +27,8 @@ pub struct Task {
 }
 
 impl Task {
-    /// The same for every attempt of this task, and for no other task: for whoever must recognise a repeated call.
+    /// The same for every attempt of this task, for whoever must recognise a repeated call. It is made of the actor and the task's name:
+    /// an actor that dispatches a name again gives it again, so each piece of work should have a name of its own.
     #[must_use]
     pub fn idempotency_key(&self) -> String {
         format!("{}/{}", self.actor, self.task)

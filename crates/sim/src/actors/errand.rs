@@ -38,15 +38,15 @@ pub struct Settled {
 /// The kind.
 pub struct Errand;
 
-struct Runner;
+struct Loaded;
 
 impl Kind for Errand {
     fn load(&self, _id: &ActorId, _storage: &dyn Storage) -> Result<Box<dyn Actor>, TurnError> {
-        Ok(Box::new(Runner))
+        Ok(Box::new(Loaded))
     }
 }
 
-impl Actor for Runner {
+impl Actor for Loaded {
     fn turn(&mut self, turn: &mut Turn<'_>, input: &Input) -> Result<(), TurnError> {
         match input {
             Input::Request(request) => {

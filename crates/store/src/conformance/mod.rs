@@ -108,7 +108,7 @@ fn event(actor: &ActorId, sequence: u64) -> EventRow {
         actor: actor.clone(),
         sequence,
         at: Timestamp(1_000 + sequence),
-        kind: "step.done".into(),
+        event_type: "step.done".into(),
         data: json(&sequence.to_string()),
     }
 }

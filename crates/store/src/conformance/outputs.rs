@@ -101,7 +101,7 @@ fn an_event_is_never_overwritten(place: &dyn Place) {
     let (store, a) = (place.open(), actor("run:a"));
     write(&*store, &a, |writes| writes.events = vec![event(&a, 1)]);
     let mut batch = Batch::default();
-    batch.of(&a).events = vec![EventRow { kind: "other".into(), ..event(&a, 1) }];
+    batch.of(&a).events = vec![EventRow { event_type: "other".into(), ..event(&a, 1) }];
     assert!(matches!(store.commit(&batch), Err(StoreError::Failed(_))));
     batch.of(&a).events = vec![event(&a, 2), event(&a, 2)];
     assert!(matches!(store.commit(&batch), Err(StoreError::Failed(_))));

@@ -99,7 +99,7 @@ fn apply(writes: &mut ActorWrites, actor: &ActorId, change: &Change) {
             actor,
             sequence: *sequence,
             at: Timestamp(1),
-            kind: "step.done".into(),
+            event_type: "step.done".into(),
             data: Json::null(),
         }),
         Change::DeadLetter(id) => writes.insert_dead_letter(DeadLetterRow {

@@ -22,7 +22,7 @@ pub(in crate::sqlite) fn write(connection: &Connection, batch: &Batch) -> Result
         let (shard, actor) = (actor.shard().0, actor.as_str());
         for row in &writes.events {
             let (sequence, at) = (storable(row.sequence)?, storable(row.at.0)?);
-            insert.execute((shard, actor, sequence, at, &*row.kind, row.data.as_str()))?;
+            insert.execute((shard, actor, sequence, at, &*row.event_type, row.data.as_str()))?;
         }
     }
     Ok(())
@@ -42,7 +42,7 @@ fn event(row: &Stored<'_>) -> Result<EventRow, StoreError> {
         actor: row.owner(1)?,
         sequence: row.number(2)?,
         at: row.timestamp(3)?,
-        kind: row.shared_text(4)?,
+        event_type: row.shared_text(4)?,
         data: row.json(5)?,
     })
 }
