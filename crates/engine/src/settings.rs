@@ -11,7 +11,7 @@ pub struct Settings {
     pub runners: usize,
     /// Memory of idle actors before the longest unused ones leave it, over all runners.
     pub resident_bytes_max: usize,
-    /// Memory of waiting message bodies before further ones are left on disk, over all runners.
+    /// Memory of waiting messages before further ones are left on disk, over all runners.
     pub mailbox_bytes_max: usize,
     /// Uncommitted turns at which runners wait for the committer.
     pub batch_turns_max: usize,

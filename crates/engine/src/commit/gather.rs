@@ -1,8 +1,9 @@
 //! The batch that is being gathered while the one before it is written.
 //!
-//! Owns the order of turns; never runs one, and never writes to the store. A runner adds a turn *before* anything of it can be seen by another actor, so a turn
-//! that was caused by another is always in the same batch or a later one; that is all that speculation needs. When a commit fails,
-//! the *epoch* moves on and whatever was gathered since is void, because it may rest on what was lost.
+//! Owns the order of turns; never runs one, and never writes to the store. A runner adds a turn *before* anything of it can
+//! be seen by another actor, so a turn that was caused by another is always in the same batch or a later one; that is all
+//! that speculation needs. When a commit fails, the *epoch* moves on and whatever was gathered since is void, because it may
+//! rest on what was lost.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -59,10 +60,10 @@ pub struct Batched {
 /// Whether turns are acknowledged: not while the store does not take writes, and not after a fault of the engine's own.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Health {
-    /// It does.
+    /// They are.
     #[default]
     Well,
-    /// It does not, for this reason. Nothing is acknowledged until it does again.
+    /// They are not, for this reason.
     Unwell(String),
 }
 

@@ -65,9 +65,9 @@ impl Alarms {
         due <= now.plus_ms(self.early_ms)
     }
 
-    pub(super) fn next_due(&self) -> Option<Timestamp> {
-        let first = self.heap.peek().map(|Reverse((due, _))| *due);
-        Some(first.map_or(self.read_at, |due| due.min(self.read_at)))
+    /// When the next alarm fires, or alarms further ahead are to be read.
+    pub(super) fn next_due(&self) -> Timestamp {
+        self.heap.peek().map_or(self.read_at, |Reverse((due, _))| self.read_at.min(*due))
     }
 
     fn pop_due(&mut self, now: Timestamp) -> Option<(Timestamp, ActorId)> {

@@ -209,10 +209,7 @@ impl Runner {
     }
 
     fn next_wake(&self, now: Timestamp) -> Timestamp {
-        [self.alarms.next_due(), self.retries.next_due(), Some(self.housekeeping.next_at(now))]
-            .into_iter()
-            .flatten()
-            .min()
-            .unwrap_or(Timestamp::MAX)
+        let due = self.alarms.next_due().min(self.housekeeping.next_at(now));
+        self.retries.next_due().map_or(due, |retry| retry.min(due))
     }
 }

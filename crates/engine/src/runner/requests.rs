@@ -136,12 +136,14 @@ impl Runner {
     ) -> Result<Vec<Reply>, StoreError> {
         let mut first: Vec<Reply> = Vec::with_capacity(replies.len());
         let mut seen = BTreeSet::new();
+        // The common turn answers once: nothing to compare, and nothing to allocate for it.
+        let is_only = replies.len() == 1;
         for reply in replies {
             let is_of_this_turn = matches!(waiting, Waiting::Request { id, .. } if *id == reply.to);
             let is_open = is_of_this_turn
                 || !reply.to.is_given()
                 || matches!(self.known_request(place, &reply.to)?, Known::Unanswered);
-            if is_open && seen.insert(reply.to.clone()) {
+            if is_open && (is_only || seen.insert(reply.to.clone())) {
                 first.push(reply);
             }
         }
