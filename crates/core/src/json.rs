@@ -19,6 +19,14 @@ pub struct Json(Arc<str>);
 #[error("{0}")]
 pub struct JsonError(String);
 
+impl JsonError {
+    /// A value that is JSON, but not what was expected.
+    #[must_use]
+    pub fn new(message: String) -> Self {
+        Self(message)
+    }
+}
+
 impl Json {
     /// Encodes `value`.
     pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Self, JsonError> {

@@ -6,11 +6,13 @@
 //! crate refuses them. Start reading at [`turn::Actor`].
 
 pub mod event;
+pub mod expression;
 pub mod failure;
 pub mod ids;
 pub mod json;
 pub mod limits;
 pub mod retry;
+pub mod schema;
 pub mod time;
 pub mod timers;
 pub mod turn;
