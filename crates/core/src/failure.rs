@@ -52,6 +52,26 @@ pub enum FailureKind {
     Internal,
 }
 
+impl FailureKind {
+    /// Its name, as stored and shown.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::TaskFailed => "task_failed",
+            Self::Timeout => "timeout",
+            Self::InvalidInput => "invalid_input",
+            Self::InvalidOutput => "invalid_output",
+            Self::NotFound => "not_found",
+            Self::Cancelled => "cancelled",
+            Self::Expression => "expression",
+            Self::LoopLimit => "loop_limit",
+            Self::JoinImpossible => "join_impossible",
+            Self::RecoveryExhausted => "recovery_exhausted",
+            Self::Internal => "internal",
+        }
+    }
+}
+
 impl Failure {
     /// A failure that a retry may mend.
     #[must_use]

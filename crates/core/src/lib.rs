@@ -5,6 +5,8 @@
 //! Never does I/O, never waits, never reads a clock or a random number: `clippy.toml` beside this
 //! crate refuses them. Start reading at [`turn::Actor`].
 
+pub mod definition;
+pub mod duration;
 pub mod event;
 pub mod expression;
 pub mod failure;

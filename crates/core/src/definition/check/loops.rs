@@ -1,0 +1,101 @@
+//! Loops that nothing ends and nothing holds up: they would keep the engine busy for ever.
+
+use super::super::problems::Problems;
+use super::super::task::TaskRun;
+use super::super::workflow::{Node, Outcome, Transition, TransitionIndex, Work, Workflow};
+use super::Places;
+
+/// Warns about each loop of nodes that do not wait, along transitions that are always taken.
+pub(super) fn check(workflow: &Workflow, places: &Places, problems: &mut Problems<'_>) {
+    let first_tier = first_tiers(workflow);
+    let next: Vec<Vec<usize>> = (0..workflow.nodes.len())
+        .map(|node| {
+            let outgoing = workflow.outgoing[node].iter().map(|index| workflow.transition(*index));
+            let always = outgoing.filter(|transition| is_always_taken(transition, first_tier[node]));
+            let never_waits = |index: &usize| !waits(&workflow.nodes[*index]);
+            if waits(&workflow.nodes[node]) { Vec::new() } else { always.map(|t| t.to.0).filter(never_waits).collect() }
+        })
+        .collect();
+    for circle in circles(&next) {
+        let Some(node) = circle.iter().min() else { continue };
+        let is_inside = |index: usize| circle.contains(&index);
+        let Some(way) = workflow.outgoing[*node].iter().find(|way| is_inside(workflow.transition(**way).to.0)) else {
+            continue;
+        };
+        let message = format!("this loop through `{}` may never end", workflow.nodes[*node].name);
+        let hint = "give a transition of it a `when` or `max_iterations`".to_owned();
+        problems.warning(places.transitions[way.0].whole, message, hint);
+    }
+}
+
+fn waits(node: &Node) -> bool {
+    match &node.work {
+        Work::Pass | Work::Run(TaskRun::Value(_)) => false,
+        Work::Task(_)
+        | Work::Run(TaskRun::Executor { .. } | TaskRun::Function(_))
+        | Work::Workflow(_)
+        | Work::Wait(_)
+        | Work::Sleep(_) => true,
+    }
+}
+
+/// The priority that is looked at first, for each node.
+fn first_tiers(workflow: &Workflow) -> Vec<i64> {
+    let of_node = |ways: &Vec<TransitionIndex>| {
+        let ways = ways.iter().map(|way| workflow.transition(*way)).filter(|way| way.on == Outcome::Success);
+        ways.map(|way| way.priority).min().unwrap_or(0)
+    };
+    workflow.outgoing.iter().map(of_node).collect()
+}
+
+/// A transition of a later tier is taken only when those before it are not, which is as good as a `when`.
+fn is_always_taken(transition: &Transition, first_tier: i64) -> bool {
+    let is_first = transition.priority == first_tier;
+    is_first && transition.on == Outcome::Success && transition.when.is_none() && transition.iterations_max.is_none()
+}
+
+/// The sets of nodes that can each reach all others of their set. Tarjan's algorithm, without recursion: a chain of
+/// 10,000 nodes would be 10,000 calls deep.
+fn circles(next: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    const UNSEEN: usize = usize::MAX;
+    let (mut number, mut lowest) = (vec![UNSEEN; next.len()], vec![0; next.len()]);
+    let mut is_open = vec![false; next.len()];
+    let (mut open, mut found, mut count) = (Vec::new(), Vec::new(), 0);
+    for root in 0..next.len() {
+        if number[root] != UNSEEN {
+            continue;
+        }
+        let mut path = vec![(root, 0)];
+        while let Some((node, ways_tried)) = path.last_mut() {
+            let node = *node;
+            if *ways_tried == 0 {
+                (number[node], lowest[node]) = (count, count);
+                count += 1;
+                open.push(node);
+                is_open[node] = true;
+            }
+            if let Some(to) = next[node].get(*ways_tried).copied() {
+                *ways_tried += 1;
+                if number[to] == UNSEEN {
+                    path.push((to, 0));
+                } else if is_open[to] {
+                    lowest[node] = lowest[node].min(number[to]);
+                }
+                continue;
+            }
+            path.pop();
+            if let Some((parent, _)) = path.last() {
+                lowest[*parent] = lowest[*parent].min(lowest[node]);
+            }
+            if lowest[node] == number[node] {
+                let begin = open.iter().rposition(|other| *other == node).unwrap_or(0);
+                let circle = open.split_off(begin);
+                circle.iter().for_each(|member| is_open[*member] = false);
+                if circle.len() > 1 || next[node].contains(&node) {
+                    found.push(circle);
+                }
+            }
+        }
+    }
+    found
+}
