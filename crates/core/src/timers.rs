@@ -29,6 +29,18 @@ pub fn clear(turn: &mut Turn<'_>, name: &str) -> Result<(), TurnError> {
     arm_earliest(turn)
 }
 
+/// Clears many timers at once. The earliest of those left is looked for only once: a search passes over what this turn has removed, so one
+/// for each would cost the square of their number.
+pub fn clear_all(turn: &mut Turn<'_>, names: &[String]) -> Result<(), TurnError> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    for name in names {
+        remove(turn, name)?;
+    }
+    arm_earliest(turn)
+}
+
 /// Takes up to `limit` timers that are due, earliest first. Where more are due the alarm stands at once again.
 pub fn take_due(turn: &mut Turn<'_>, limit: usize) -> Result<Vec<String>, TurnError> {
     let last = prefix_end(&time_key(turn.now(), ""));

@@ -50,6 +50,8 @@ counters! {
     tasks_started,
     /// Tasks whose result a turn has taken.
     tasks_settled,
+    /// Tasks that were called off while they waited in memory or ran.
+    tasks_cancelled,
     /// Messages for kinds that this process does not know, left on disk.
     messages_parked,
     /// Messages whose body was left on disk because memory was full.

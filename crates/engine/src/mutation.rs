@@ -21,6 +21,10 @@ pub enum Mutation {
     SettledTwice,
     /// After a failed commit the actors stay in memory as they are.
     RollbackSkipped,
+    /// A cancelled task stays on disk.
+    CancelledKept,
+    /// Whoever runs tasks does not hear that one is cancelled.
+    CancelUnheard,
     /// An alarm fires a second before its time.
     AlarmEarly,
 }

@@ -12,7 +12,7 @@ use steadfast_core::time::Timestamp;
 use steadfast_store::Store;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::commit::{Commit, Gather, TaskStart, commit_gathered};
+use crate::commit::{Commit, Gather, Output, TaskNews, commit_gathered};
 use crate::runner::{Delivery, Runner, Step};
 use crate::tasks::TaskEvent;
 
@@ -127,16 +127,10 @@ fn forward(runner: &mut Runner, inboxes: &Inboxes) {
 
 /// The committer's thread.
 pub(crate) fn commit_turns(store: &dyn Store, gather: &Gather, tasks: &UnboundedSender<TaskEvent>, inboxes: &Inboxes) {
-    // After the end of the dispatcher nothing is started; the rows are on disk for the next life.
-    let mut start = |task: TaskStart| drop(tasks.send(TaskEvent::Start(task)));
     while gather.wait_for_turns() {
         match commit_gathered(gather, store) {
             Commit::Nothing => {}
-            Commit::Done(outputs) => {
-                for output in outputs {
-                    output.release(&mut start);
-                }
-            }
+            Commit::Done(outputs) => release(outputs, tasks),
             Commit::Failed(outputs, error) => {
                 tracing::error!(%error, "a commit failed; nothing is acknowledged until the store is well");
                 let reason = error.to_string();
@@ -148,6 +142,24 @@ pub(crate) fn commit_turns(store: &dyn Store, gather: &Gather, tasks: &Unbounded
                 inboxes.send_all(|| Parcel::Wake);
             }
         }
+    }
+}
+
+fn release(outputs: Vec<Output>, tasks: &UnboundedSender<TaskEvent>) {
+    let is_answer = |output: &Output| matches!(output, Output::Answer(..));
+    let (answers, others): (Vec<Output>, Vec<Output>) = outputs.into_iter().partition(is_answer);
+    let mut news: Vec<TaskNews> = Vec::new();
+    for output in others {
+        output.release(&mut |task| news.push(task));
+    }
+    // All at once, so that cancelling one task does not make room for another that is cancelled in the same breath; and before the answers:
+    // who was told that a task is cancelled need not see it start. After the end of the dispatcher nothing is started, the rows are
+    // on disk for the next life.
+    if !news.is_empty() {
+        drop(tasks.send(TaskEvent::News(news)));
+    }
+    for answer in answers {
+        answer.release(&mut |_| {});
     }
 }
 

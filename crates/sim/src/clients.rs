@@ -12,6 +12,7 @@ use steadfast_core::time::Timestamp;
 use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
 
+use crate::actors::errand::With;
 use crate::actors::fragile::Knock;
 use crate::actors::{actor, chain, counter, courier, errand, fragile, ticker};
 use crate::random::Random;
@@ -39,6 +40,8 @@ pub(crate) enum What {
     Tick { ticker: ActorId, start: ticker::Start },
     /// Run a task.
     Run { errand: ActorId, task: String },
+    /// Cancel a task that another client may have asked for.
+    Cancel { errand: ActorId, task: String, with: errand::With },
     /// Knock at a fragile actor by a message.
     Knock { fragile: ActorId, knock: Knock },
     /// Call down a chain.
@@ -46,9 +49,10 @@ pub(crate) enum What {
 }
 
 impl Operation {
-    /// Something that a client might want.
-    pub(crate) fn random(number: usize, random: &mut Random, now: Timestamp) -> Self {
-        let what = match random.below(8) {
+    /// Something that a client might want, after what others wanted.
+    pub(crate) fn random(before: &[Self], random: &mut Random, now: Timestamp) -> Self {
+        let number = before.len();
+        let what = match random.below(10) {
             0 if random.percent(40) => return Self::anonymous(random.between(1, 9)),
             0 => What::Add { counter: some(counter::KIND, 3, random), add: random.between(1, 9) },
             1 => What::AddByMessage { counter: some(counter::KIND, 3, random), add: random.between(1, 9) },
@@ -65,7 +69,8 @@ impl Operation {
                     times: random.between(1, 4),
                 },
             },
-            5 => What::Run { errand: some(errand::KIND, 2, random), task: format!("task-{number}") },
+            5 if random.percent(70) => Self::some_cancel(before, random),
+            5 | 8 | 9 => What::Run { errand: some(errand::KIND, 2, random), task: format!("task-{number}") },
             6 => {
                 let until = Knock::ErrorUntil(now.plus_ms(random.between(0, 300)));
                 let knock = *random.pick(&[Knock::Softly, Knock::Softly, Knock::Error, Knock::Panic, until]);
@@ -75,6 +80,31 @@ impl Operation {
         };
         let id = RequestId::given(&format!("op-{number}")).expect("letters, a dash and digits");
         Self { what, id: Some(id), waiting: Vec::new(), answer: None, asked: 0 }
+    }
+
+    /// Cancels a task that may wait, run or be settled; one that nobody asked for when there is none.
+    fn some_cancel(before: &[Self], random: &mut Random) -> What {
+        let asked: Vec<(&ActorId, &String)> = before
+            .iter()
+            .filter_map(|operation| match &operation.what {
+                What::Run { errand, task } => Some((errand, task)),
+                What::Add { .. }
+                | What::AddByMessage { .. }
+                | What::Deliver { .. }
+                | What::Tick { .. }
+                | What::Cancel { .. }
+                | What::Knock { .. }
+                | What::Nest { .. } => None,
+            })
+            .collect();
+        // One of the last: it is more likely to be under way.
+        let last = &asked[asked.len().saturating_sub(4)..];
+        let with = *random.pick(&[With::Nothing, With::DispatchBefore, With::DispatchAfter]);
+        if last.is_empty() {
+            return What::Cancel { errand: some(errand::KIND, 2, random), task: "unknown".to_owned(), with };
+        }
+        let (errand, task) = *random.pick(last);
+        What::Cancel { errand: errand.clone(), task: task.clone(), with }
     }
 
     fn anonymous(add: u64) -> Self {
@@ -87,7 +117,7 @@ impl Operation {
             What::Add { counter, .. } | What::AddByMessage { counter, .. } => counter,
             What::Deliver { from, .. } => from,
             What::Tick { ticker, .. } => ticker,
-            What::Run { errand, .. } => errand,
+            What::Run { errand, .. } | What::Cancel { errand, .. } => errand,
             What::Knock { fragile, .. } => fragile,
             What::Nest { chain, .. } => chain,
         }
@@ -127,6 +157,9 @@ impl Operation {
             What::Run { task, .. } => {
                 let run = errand::Run { task: task.clone(), executor: "echo".to_owned(), input: json(task) };
                 request(actor, id, json(&run), waiter)
+            }
+            What::Cancel { task, with, .. } => {
+                request(actor, id, json(&errand::Cancel { cancel: task.clone(), with: *with }), waiter)
             }
             What::Knock { knock, .. } => Delivery::Send { actor, id, body: json(knock), waiter },
             What::Nest { depth, .. } => request(actor, id, json(&chain::Nest { depth: *depth }), waiter),

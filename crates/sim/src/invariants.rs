@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use steadfast::commit::TaskStart;
-use steadfast_core::ids::{ActorId, Shard};
+use steadfast_core::ids::{ActorId, Shard, TaskId};
 use steadfast_core::limits::PAGE_ROWS_MAX;
 use steadfast_core::time::Timestamp;
+use steadfast_store::rows::EventRow;
 use steadfast_store::{Reader, Store};
 
 use crate::actors::fragile::{Heard, Knock};
@@ -17,12 +18,12 @@ use crate::clients::{Operation, What, unsure_counter};
 use crate::store::FaultyStore;
 use crate::world::World;
 
-/// A task may only leave when its dispatch is on disk.
+/// A task may only leave, start and run while its dispatch is on disk.
 pub(crate) fn task_is_on_disk(store: &FaultyStore, task: &TaskStart) -> Result<(), String> {
     let reader = store.reader().map_err(text)?;
     match reader.task(&task.actor, &task.task).map_err(text)? {
         Some(row) if row.sequence == task.sequence => Ok(()),
-        Some(_) | None => Err(format!("task `{}` left before its dispatch was on disk", task.task)),
+        Some(_) | None => Err(format!("task `{}` is to run or runs, but its dispatch is not on disk", task.task)),
     }
 }
 
@@ -39,9 +40,10 @@ pub(crate) fn after_a_crash(world: &World) -> Result<(), String> {
         match &operation.what {
             What::Deliver { from, to, .. } => couriers_are_in_order(&*reader, from, to)?,
             What::Tick { ticker, start } => ticks_are_in_time(&*reader, ticker, start).map(drop)?,
+            What::Run { errand, task } => cancelled_task_is_gone(&*reader, errand, task)?,
             What::Add { .. }
             | What::AddByMessage { .. }
-            | What::Run { .. }
+            | What::Cancel { .. }
             | What::Knock { .. }
             | What::Nest { .. } => {}
         }
@@ -75,14 +77,18 @@ pub(crate) fn at_the_end(world: &World) -> Result<(), String> {
                     return Err(format!("{ticker} ticked {ticks} times, not {}", start.times));
                 }
             }
-            What::Run { errand, task } => task_was_settled_once(&*reader, errand, task)?,
+            What::Run { errand, task } => task_ended_once(&*reader, errand, task)?,
             What::Nest { chain, depth } => {
                 let levels: Option<u64> = operation.answer.as_ref().and_then(|answer| answer.decode().ok());
                 if levels != Some(*depth) {
                     return Err(format!("{chain} of depth {depth} answered {levels:?}"));
                 }
             }
-            What::Add { .. } | What::AddByMessage { .. } | What::Deliver { .. } | What::Knock { .. } => {}
+            What::Add { .. }
+            | What::AddByMessage { .. }
+            | What::Deliver { .. }
+            | What::Cancel { .. }
+            | What::Knock { .. } => {}
         }
     }
     Ok(())
@@ -227,11 +233,32 @@ fn ticks_are_in_time(reader: &dyn Reader, ticker: &ActorId, start: &ticker::Star
     Ok(events.len() as u64)
 }
 
-fn task_was_settled_once(reader: &dyn Reader, errand: &ActorId, task: &str) -> Result<(), String> {
+/// Settled or cancelled, and not both: a cancelled task never settles.
+fn task_ended_once(reader: &dyn Reader, errand: &ActorId, task: &str) -> Result<(), String> {
     let events = reader.events(errand, 0, PAGE_ROWS_MAX).map_err(text)?;
     let settled = events.iter().filter_map(|event| event.data.decode::<errand::Settled>().ok());
-    let times = settled.filter(|settled| settled.task == task).count();
-    if times == 1 { Ok(()) } else { Err(format!("task `{task}` of {errand} was settled {times} times")) }
+    let settled = settled.filter(|settled| settled.task == task).count();
+    let cancelled = times_cancelled(&events, task);
+    if settled + cancelled == 1 {
+        Ok(())
+    } else {
+        Err(format!("task `{task}` of {errand} was settled {settled} times and cancelled {cancelled} times"))
+    }
+}
+
+fn cancelled_task_is_gone(reader: &dyn Reader, errand: &ActorId, task: &str) -> Result<(), String> {
+    let events = reader.events(errand, 0, PAGE_ROWS_MAX).map_err(text)?;
+    let row = reader.task(errand, &TaskId::new(task).map_err(text)?).map_err(text)?;
+    if times_cancelled(&events, task) == 0 || row.is_none() {
+        Ok(())
+    } else {
+        Err(format!("task `{task}` of {errand} is cancelled, but still on disk"))
+    }
+}
+
+fn times_cancelled(events: &[EventRow], task: &str) -> usize {
+    let cancelled = events.iter().filter(|event| &*event.event_type == errand::CANCELLED);
+    cancelled.filter(|event| event.data.decode().is_ok_and(|name: String| name == task)).count()
 }
 
 fn read<T: serde::de::DeserializeOwned>(reader: &dyn Reader, actor: &ActorId, key: &str) -> Result<Option<T>, String> {

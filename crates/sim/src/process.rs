@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use steadfast::commit::{Batched, Commit, Gather, Output, TaskStart, commit};
+use steadfast::commit::{Batched, Commit, Gather, Output, TaskCancel, TaskStart, commit};
 use steadfast::mutation::Mutation;
 use steadfast::runner::{Delivery, Runner, Step};
 use steadfast::tasks::TaskQueue;
@@ -145,6 +145,16 @@ impl Process {
         if std::mem::take(&mut self.is_unwell) {
             self.gather.recovered();
         }
+    }
+
+    /// Calls a task off. What of it ran and is dropped.
+    pub(crate) fn cancel(&mut self, cancel: &TaskCancel) -> Vec<TaskStart> {
+        self.queue.cancel(cancel);
+        let dropped: Vec<TaskStart> = self.running.extract_if(.., |task| cancel.is_of(task)).collect();
+        for _ in &dropped {
+            self.queue.finished();
+        }
+        dropped
     }
 
     /// Starts tasks as far as they may run.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use steadfast::Kinds;
-use steadfast::commit::{Output, TaskStart};
+use steadfast::commit::{Output, TaskNews, TaskStart};
 use steadfast::mutation::Mutation;
 use steadfast::runner::{Delivery, Step, TaskOutcome};
 use steadfast_core::failure::{Failure, FailureKind};
@@ -134,7 +134,8 @@ impl World {
         let is_new = self.operations.len() < self.plan.operations && (open.is_empty() || self.random.percent(60));
         let number = if is_new {
             let number = self.operations.len();
-            self.operations.push(Operation::random(number, &mut self.random, self.clock));
+            let operation = Operation::random(&self.operations, &mut self.random, self.clock);
+            self.operations.push(operation);
             number
         } else if open.is_empty() {
             return;
@@ -212,19 +213,31 @@ impl World {
     }
 
     fn release(&mut self, outputs: Vec<Output>) -> Result<(), String> {
-        let mut tasks: Vec<TaskStart> = Vec::new();
+        let mut news: Vec<TaskNews> = Vec::new();
         for output in outputs {
-            output.release(&mut |task| tasks.push(task));
+            output.release(&mut |task| news.push(task));
         }
-        for task in tasks {
-            invariants::task_is_on_disk(&self.store, &task)?;
-            self.process.queue.push(task);
+        for task in news {
+            match task {
+                TaskNews::Start(start) => {
+                    invariants::task_is_on_disk(&self.store, &start)?;
+                    self.process.queue.push(start);
+                }
+                TaskNews::Cancel(cancel) => {
+                    self.record(|| format!("task {} is cancelled", cancel.task));
+                    let dropped = self.process.cancel(&cancel);
+                    // It may have ended before it could be dropped.
+                    self.late.extend(dropped.into_iter().map(outcome_of));
+                }
+            }
         }
-        Ok(())
+        // Only a cancel takes the row of a task that runs away, and what is cancelled does not go on.
+        self.process.running.iter().try_for_each(|task| invariants::task_is_on_disk(&self.store, task))
     }
 
     fn start_tasks(&mut self) -> Result<(), String> {
         for task in self.process.start_tasks(&self.store)? {
+            invariants::task_is_on_disk(&self.store, &task)?;
             self.record(|| format!("task {} attempt {} starts", task.task, task.attempt));
         }
         Ok(())

@@ -77,6 +77,16 @@ fn a_result_accepted_twice_is_found() {
 }
 
 #[test]
+fn a_cancelled_task_that_stays_on_disk_is_found() {
+    is_found(Mutation::CancelledKept);
+}
+
+#[test]
+fn a_cancel_that_the_waiting_tasks_never_hear_of_is_found() {
+    is_found(Mutation::CancelUnheard);
+}
+
+#[test]
 fn actors_kept_in_memory_after_a_failed_commit_are_found() {
     is_found(Mutation::RollbackSkipped);
 }

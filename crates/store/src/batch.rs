@@ -70,6 +70,15 @@ impl Batch {
         self.actors.is_empty()
     }
 
+    /// Whether a task's row is new in this batch, under this number.
+    #[must_use]
+    pub fn inserts_task(&self, actor: &ActorId, task: &TaskId, sequence: Sequence) -> bool {
+        match self.actors.get(actor).and_then(|writes| writes.tasks.get(task)) {
+            Some(RowChange::Insert(row)) => row.sequence == sequence,
+            Some(RowChange::Delete) | None => false,
+        }
+    }
+
     /// The changes of one actor.
     pub fn of(&mut self, actor: &ActorId) -> &mut ActorWrites {
         self.actors.entry(actor.clone()).or_default()
@@ -110,6 +119,12 @@ impl ActorWrites {
     pub fn settle_task(&mut self, task: &TaskId) {
         // Not elided like a message: a task that has a result was started, so its row is on disk already, and an
         // insert found here is a new task of the same name, dispatched after that settlement.
+        self.tasks.insert(task.clone(), RowChange::Delete);
+    }
+
+    /// Takes a task away that is not to run any more, also one that is new in this batch. Unlike a message's row, one of that name may be on disk
+    /// from before.
+    pub fn cancel_task(&mut self, task: &TaskId) {
         self.tasks.insert(task.clone(), RowChange::Delete);
     }
 

@@ -19,8 +19,8 @@ pub struct Effects {
     pub sends: Vec<Send>,
     /// The alarm.
     pub alarm: AlarmChange,
-    /// Tasks to start.
-    pub dispatches: Vec<Dispatch>,
+    /// Tasks to start and to call off, in the order in which the turn said so: of what it said of one name the last stands.
+    pub tasks: Vec<TaskChange>,
     /// Events, in the order in which they were emitted.
     pub events: Vec<Emit>,
     /// Answers.
@@ -48,6 +48,15 @@ pub struct Send {
     pub to: ActorId,
     /// What it says.
     pub body: Json,
+}
+
+/// What a turn wants of a task.
+#[derive(Debug)]
+pub enum TaskChange {
+    /// It is to run.
+    Dispatch(Dispatch),
+    /// It is called off, whether it waits or runs.
+    Cancel(TaskId),
 }
 
 /// A leaf task for an executor.
@@ -104,8 +113,14 @@ impl Effects {
     pub(super) fn dispatch(&mut self, dispatch: Dispatch) -> Result<(), TurnError> {
         self.account("number of bytes of a task's input", &dispatch.input)?;
         within("number of bytes of an executor's name", dispatch.executor.len(), limits::ID_BYTES_MAX, "ID_BYTES_MAX")?;
-        self.dispatches.push(dispatch);
+        self.tasks.push(TaskChange::Dispatch(dispatch));
         Ok(())
+    }
+
+    pub(super) fn cancel(&mut self, task: TaskId) {
+        self.count += 1;
+        self.bytes += task.as_str().len();
+        self.tasks.push(TaskChange::Cancel(task));
     }
 
     pub(super) fn emit(&mut self, event_type: &str, data: Json) -> Result<(), TurnError> {
@@ -124,6 +139,22 @@ impl Effects {
     pub(super) fn check(&self) -> Result<(), TurnError> {
         within("number of effects of one turn", self.count, limits::TURN_EFFECTS_MAX, "TURN_EFFECTS_MAX")?;
         within("number of bytes of all effects of one turn", self.bytes, limits::TURN_BYTES_MAX, "TURN_BYTES_MAX")
+    }
+
+    /// The tasks to start, those that the turn called off again included.
+    pub fn dispatches(&self) -> impl Iterator<Item = &Dispatch> {
+        self.tasks.iter().filter_map(|change| match change {
+            TaskChange::Dispatch(dispatch) => Some(dispatch),
+            TaskChange::Cancel(_) => None,
+        })
+    }
+
+    /// The tasks to call off.
+    pub fn cancels(&self) -> impl Iterator<Item = &TaskId> {
+        self.tasks.iter().filter_map(|change| match change {
+            TaskChange::Cancel(task) => Some(task),
+            TaskChange::Dispatch(_) => None,
+        })
     }
 
     /// About how much this turn writes.

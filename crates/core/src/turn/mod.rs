@@ -8,7 +8,7 @@ mod effects;
 mod input;
 mod storage;
 
-pub use effects::{AlarmChange, Dispatch, Effects, Emit, Reply, Send};
+pub use effects::{AlarmChange, Dispatch, Effects, Emit, Reply, Send, TaskChange};
 pub use input::{DeadLetter, FailedInput, Input, Message, Request, Sender, TaskResult};
 pub use storage::{Entries, Storage, Writes, prefix_end, scan_over};
 
@@ -131,6 +131,12 @@ impl<'a> Turn<'a> {
         }
     }
 
+    /// About how much this turn writes so far.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.effects.bytes()
+    }
+
     /// Reads a value, this turn's own writes included.
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, TurnError> {
         Storage::get(self, key)?
@@ -180,6 +186,13 @@ impl<'a> Turn<'a> {
             executor: executor.into(),
             input: Json::encode(input)?,
         })
+    }
+
+    /// Calls a task off, by its name: its result will not come. One that waits never starts, one that runs is dropped once this turn is
+    /// on disk. A name that is unknown or settled is no fault. Dispatched after this, also in this turn, the name is a new task.
+    pub fn cancel(&mut self, task: &str) -> Result<(), TurnError> {
+        self.effects.cancel(TaskId::new(task)?);
+        Ok(())
     }
 
     /// Adds an event to the actor's history.

@@ -86,6 +86,22 @@ fn a_turn_with_too_many_effects_ends_without_any() {
     assert!(turn.end().unwrap_err().to_string().contains("TURN_EFFECTS_MAX"));
 }
 
+#[test]
+fn what_a_turn_says_of_tasks_stays_in_its_order() {
+    in_a_turn(&stored(&[]), |turn| {
+        turn.dispatch("a", "work", &1).unwrap();
+        turn.cancel("a").unwrap();
+        turn.dispatch("a", "work", &2).unwrap();
+        let [TaskChange::Dispatch(_), TaskChange::Cancel(task), TaskChange::Dispatch(last)] = &turn.effects.tasks[..]
+        else {
+            panic!("{:?}", turn.effects.tasks)
+        };
+        assert_eq!((task.as_str(), last.input.as_str()), ("a", "2"));
+        assert_eq!((turn.effects.dispatches().count(), turn.effects.cancels().count()), (2, 1));
+        assert!(turn.cancel("not a name").is_err());
+    });
+}
+
 proptest! {
     #[test]
     fn a_scan_over_writes_equals_a_scan_after_them(

@@ -8,8 +8,9 @@ mod output;
 
 pub(crate) use gather::Progress;
 pub use gather::{Batched, Gather, Health, RolledBack};
-pub use output::{Answer, Output, RequestError, TaskStart, Waiter};
+pub use output::{Answer, Output, RequestError, TaskCancel, TaskNews, TaskStart, Waiter};
 
+use steadfast_store::batch::Batch;
 use steadfast_store::{Store, StoreError};
 
 /// What became of one attempt to commit.
@@ -34,12 +35,22 @@ pub fn commit(gather: &Gather, store: &dyn Store, batched: Batched) -> Commit {
     match written {
         Ok(()) => {
             gather.committed(&batched);
-            Commit::Done(batched.outputs)
+            let Batched { batch, mut outputs, .. } = batched;
+            outputs.retain(|output| stands(&batch, output));
+            Commit::Done(outputs)
         }
         Err(error) => {
             let mut outputs = batched.outputs;
             outputs.extend(gather.roll_back(&error));
             Commit::Failed(outputs, error)
         }
+    }
+}
+
+/// A task that was dispatched, and called off or replaced, in one batch was never on disk, so it must not start.
+fn stands(batch: &Batch, output: &Output) -> bool {
+    match output {
+        Output::Task(TaskNews::Start(start)) => batch.inserts_task(&start.actor, &start.task, start.sequence),
+        Output::Task(TaskNews::Cancel(_)) | Output::Answer(..) => true,
     }
 }

@@ -68,8 +68,17 @@ pub enum RequestError {
 pub enum Output {
     /// An answer for a caller.
     Answer(Waiter, Answer),
-    /// A task for an executor.
+    /// Something about a task.
+    Task(TaskNews),
+}
+
+/// What those who run tasks are told, once it is on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TaskNews {
+    /// One is to run.
     Start(TaskStart),
+    /// One is not to run any more.
+    Cancel(TaskCancel),
 }
 
 /// A task as an executor gets it.
@@ -89,6 +98,26 @@ pub struct TaskStart {
     pub input: Json,
 }
 
+/// A task that was called off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskCancel {
+    /// Whose task.
+    pub actor: ActorId,
+    /// Its name within the actor.
+    pub task: TaskId,
+    /// The place of the cancel in the order of arrival. What was dispatched under the name before it is called off; what comes later is another task.
+    /// So nobody has to look up which dispatch there was.
+    pub sequence: Sequence,
+}
+
+impl TaskCancel {
+    /// Whether this start is called off.
+    #[must_use]
+    pub fn is_of(&self, start: &TaskStart) -> bool {
+        start.sequence < self.sequence && start.task == self.task && start.actor == self.actor
+    }
+}
+
 impl TaskStart {
     pub(crate) fn of(row: &TaskRow, attempt: u32) -> Self {
         let TaskRow { actor, task, sequence, executor, input } = row.clone();
@@ -98,10 +127,10 @@ impl TaskStart {
 
 impl Output {
     /// Lets it go. A caller that has left is no fault.
-    pub fn release(self, start: &mut dyn FnMut(TaskStart)) {
+    pub fn release(self, tell: &mut dyn FnMut(TaskNews)) {
         match self {
             Self::Answer(waiter, answer) => waiter.send(answer),
-            Self::Start(task) => start(task),
+            Self::Task(news) => tell(news),
         }
     }
 
@@ -109,7 +138,7 @@ impl Output {
     pub fn call_off(self, reason: &str) {
         match self {
             Self::Answer(waiter, _) => waiter.send(Err(RequestError::Unavailable(reason.to_owned()))),
-            Self::Start(_) => {}
+            Self::Task(_) => {}
         }
     }
 }

@@ -87,6 +87,9 @@ impl IndexMut<Place> for Slots {
     }
 }
 
+/// Tasks under way that a slot remembers, about 100 bytes each.
+const DISPATCHED_KNOWN_MAX: usize = 20_000;
+
 pub(super) struct Slot {
     pub(super) id: ActorId,
     pub(super) actor: Option<Box<dyn Actor>>,
@@ -96,6 +99,8 @@ pub(super) struct Slot {
     /// Writes that are not on disk, one layer a batch, the newest last: two or three at most, since only one batch is written while
     /// the next one gathers. So a busy actor's layers go with their batches, however busy it is.
     pub(super) uncommitted: Vec<Uncommitted>,
+    /// Tasks that are under way, as far as they were dispatched by this process and fit: what is here need not be looked for on disk.
+    dispatched: BTreeMap<TaskId, Sequence>,
     /// About how much memory the actor holds.
     pub(super) bytes: usize,
     pub(super) is_ready: bool,
@@ -112,7 +117,7 @@ pub(super) struct Uncommitted {
     pub(super) batch: u64,
     pub(super) state: Writes,
     pub(super) requests: BTreeMap<RequestId, Option<Json>>,
-    /// Tasks dispatched (with their number) or settled.
+    /// Tasks dispatched (with their number), or settled or cancelled.
     pub(super) tasks: BTreeMap<TaskId, Option<Sequence>>,
 }
 
@@ -124,6 +129,7 @@ impl Slot {
             head: None,
             mailbox: VecDeque::new(),
             uncommitted: Vec::new(),
+            dispatched: BTreeMap::new(),
             bytes: 0,
             is_ready: false,
             is_alarm_queued: false,
@@ -150,9 +156,26 @@ impl Slot {
         }
     }
 
-    /// What an uncommitted turn did to a task: dispatched it under a number, or settled it (`None`).
+    /// What an uncommitted turn did to a task: dispatched it under a number, or settled or cancelled it (`None`).
     pub(super) fn uncommitted_task(&self, task: &TaskId) -> Option<Option<Sequence>> {
         self.uncommitted.iter().rev().find_map(|layer| layer.tasks.get(task).copied())
+    }
+
+    /// The number of a task that is known to be under way.
+    pub(super) fn dispatched_task(&self, task: &TaskId) -> Option<Sequence> {
+        self.dispatched.get(task).copied()
+    }
+
+    /// Notes that a task was dispatched under a number, or settled or cancelled (`None`).
+    pub(super) fn note_task(&mut self, task: &TaskId, change: Option<Sequence>) {
+        match change {
+            Some(sequence) if self.dispatched.len() < DISPATCHED_KNOWN_MAX => {
+                self.dispatched.insert(task.clone(), sequence);
+            }
+            Some(_) | None => {
+                self.dispatched.remove(task);
+            }
+        }
     }
 
     /// What an uncommitted turn left of a request: its answer, or none yet.

@@ -6,9 +6,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use steadfast_core::ids::ActorId;
+use steadfast_core::ids::{ActorId, Sequence, TaskId};
 use steadfast_core::time::Timestamp;
-use steadfast_core::turn::{AlarmChange, Dispatch, Effects, Emit, Kind, Send, Turn, TurnError};
+use steadfast_core::turn::{AlarmChange, Dispatch, Effects, Emit, Kind, Send, TaskChange, Turn, TurnError};
 use steadfast_store::batch::ActorWrites;
 use steadfast_store::rows::{EventRow, MessageRow, Origin, TaskRow};
 use steadfast_store::{Reader, StoreError};
@@ -18,7 +18,7 @@ use super::delivery::RemoteMessage;
 use super::mailbox::{Entry, Waiting};
 use super::requests::{Answers, Known};
 use super::slot::{Place, Slot, SlotStorage, Uncommitted};
-use crate::commit::{Output, TaskStart};
+use crate::commit::{Output, TaskCancel, TaskNews, TaskStart};
 use crate::metrics::Counters;
 use crate::mutation::Mutation;
 
@@ -118,9 +118,15 @@ impl Runner {
             Waiting::Task(outcome) => {
                 let is_current = match slot.uncommitted_task(&outcome.task) {
                     Some(dispatched) => dispatched == Some(outcome.sequence),
-                    None => self.reader.task(&slot.id, &outcome.task)?.is_some_and(|row| {
-                        row.sequence == outcome.sequence && outcome.attempt == self.gather.attempt_of(row.sequence)
-                    }),
+                    None => {
+                        let under_way = match slot.dispatched_task(&outcome.task) {
+                            Some(sequence) => Some(sequence),
+                            None => self.reader.task(&slot.id, &outcome.task)?.map(|row| row.sequence),
+                        };
+                        under_way.is_some_and(|sequence| {
+                            sequence == outcome.sequence && outcome.attempt == self.gather.attempt_of(sequence)
+                        })
+                    }
                 };
                 let is_accepted = is_current || self.gather.mutation.is(Mutation::SettledTwice);
                 Ok(if is_accepted { Next::Run } else { Next::Drop })
@@ -170,7 +176,7 @@ impl Runner {
     fn apply(&mut self, place: Place, mut entry: Entry, effects: Effects, now: Timestamp) {
         let actor = &self.slots[place].id.clone();
         let bytes = effects.bytes() + entry.bytes();
-        let Effects { writes, sends, mut alarm, dispatches, events, replies, .. } = effects;
+        let Effects { writes, sends, mut alarm, tasks, events, replies, .. } = effects;
         if matches!(entry.waiting, Waiting::Alarm { .. }) {
             Counters::add(&self.gather.counters.alarms_fired, 1);
             if alarm == AlarmChange::Keep {
@@ -182,7 +188,7 @@ impl Runner {
         }
         let messages = self.messages_of(actor, sends);
         let events = self.events_of(place, events, now);
-        let tasks = self.tasks_of(actor, dispatches);
+        let tasks = self.tasks_of(actor, tasks);
         let Answers { released, remembered, unanswered } = self.answers_of(actor, &mut entry.waiting, replies, now);
         let gather = &self.gather;
         let appended = gather.append(self.epoch, bytes, |writing| {
@@ -195,9 +201,9 @@ impl Runner {
                 of_actor.alarm = alarm;
             }
             of_actor.events.extend(events);
-            for row in &tasks {
-                of_actor.insert_task(row.clone());
-                writing.outputs.push(Output::Start(TaskStart::of(row, 1)));
+            for task in &tasks {
+                task.write(of_actor, gather.mutation);
+                writing.outputs.extend(task.output(gather.mutation));
             }
             for row in &remembered {
                 of_actor.remember_request(row.clone());
@@ -216,11 +222,16 @@ impl Runner {
         let uncommitted = self.uncommitted(place, batch);
         uncommitted.state.extend(writes);
         uncommitted.requests.extend(remembered.into_iter().map(|row| (row.request, row.reply)));
-        if let Waiting::Task(outcome) = &entry.waiting {
-            uncommitted.tasks.insert(outcome.task.clone(), None);
-        }
+        let settled = match &entry.waiting {
+            Waiting::Task(outcome) => Some((outcome.task.clone(), None)),
+            Waiting::Message { .. } | Waiting::Spilled { .. } | Waiting::Alarm { .. } | Waiting::Request { .. } => None,
+        };
         // After the settlement: a turn may dispatch the name it has just settled.
-        uncommitted.tasks.extend(tasks.into_iter().map(|row| (row.task, Some(row.sequence))));
+        let changes: Vec<_> = settled.into_iter().chain(tasks.into_iter().map(NumberedTask::uncommitted)).collect();
+        uncommitted.tasks.extend(changes.iter().cloned());
+        for (task, change) in &changes {
+            self.slots[place].note_task(task, *change);
+        }
         if let Waiting::Task(outcome) = entry.waiting {
             Counters::add(&self.gather.counters.tasks_settled, 1);
             self.unconfirmed.push_back((batch, actor.clone(), outcome));
@@ -264,15 +275,17 @@ impl Runner {
         sends.into_iter().map(row).collect()
     }
 
-    fn tasks_of(&self, actor: &ActorId, dispatches: Vec<Dispatch>) -> Vec<TaskRow> {
-        let row = |Dispatch { task, executor, input }| TaskRow {
-            actor: actor.clone(),
-            task,
-            sequence: self.gather.next_sequence(),
-            executor,
-            input,
+    fn tasks_of(&self, actor: &ActorId, changes: Vec<TaskChange>) -> Vec<NumberedTask> {
+        let numbered = |change| {
+            let (actor, sequence) = (actor.clone(), self.gather.next_sequence());
+            match change {
+                TaskChange::Dispatch(Dispatch { task, executor, input }) => {
+                    NumberedTask::Dispatch(TaskRow { actor, task, sequence, executor, input })
+                }
+                TaskChange::Cancel(task) => NumberedTask::Cancel(TaskCancel { actor, task, sequence }),
+            }
         };
-        dispatches.into_iter().map(row).collect()
+        changes.into_iter().map(numbered).collect()
     }
 
     fn events_of(&mut self, place: Place, events: Vec<Emit>, now: Timestamp) -> Vec<EventRow> {
@@ -293,6 +306,37 @@ impl Runner {
             self.dirty.push_back((batch, place));
         }
         layers.last_mut().expect("it was pushed just above")
+    }
+}
+
+/// What a turn wants of a task, with its place in the order of arrival.
+enum NumberedTask {
+    Dispatch(TaskRow),
+    Cancel(TaskCancel),
+}
+
+impl NumberedTask {
+    fn write(&self, writes: &mut ActorWrites, mutation: Mutation) {
+        match self {
+            Self::Dispatch(row) => writes.insert_task(row.clone()),
+            Self::Cancel(_) if mutation.is(Mutation::CancelledKept) => {}
+            Self::Cancel(cancel) => writes.cancel_task(&cancel.task),
+        }
+    }
+
+    fn output(&self, mutation: Mutation) -> Option<Output> {
+        match self {
+            Self::Dispatch(row) => Some(Output::Task(TaskNews::Start(TaskStart::of(row, 1)))),
+            Self::Cancel(_) if mutation.is(Mutation::CancelUnheard) => None,
+            Self::Cancel(cancel) => Some(Output::Task(TaskNews::Cancel(cancel.clone()))),
+        }
+    }
+
+    fn uncommitted(self) -> (TaskId, Option<Sequence>) {
+        match self {
+            Self::Dispatch(row) => (row.task, Some(row.sequence)),
+            Self::Cancel(cancel) => (cancel.task, None),
+        }
     }
 }
 

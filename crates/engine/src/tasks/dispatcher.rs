@@ -3,18 +3,20 @@
 //! Owns the running futures. Everything about which task is next is in [`super::TaskQueue`].
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
 use steadfast_core::failure::{self, Failure, FailureKind};
+use steadfast_core::ids::{ActorId, TaskId};
 use steadfast_core::json::Json;
 use steadfast_core::limits;
 use steadfast_store::Reader;
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::task::{Id, JoinError, JoinSet};
+use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
 use super::{Executors, Task, TaskQueue};
-use crate::commit::{Gather, TaskStart};
+use crate::commit::{Gather, TaskCancel, TaskNews, TaskStart};
 use crate::kinds::Kinds;
 use crate::metrics::Counters;
 use crate::runner::{Delivery, TaskOutcome};
@@ -22,8 +24,8 @@ use crate::threads::Inboxes;
 
 /// What the dispatcher is told.
 pub(crate) enum TaskEvent {
-    /// A dispatch is on disk.
-    Start(TaskStart),
+    /// These are on disk.
+    News(Vec<TaskNews>),
     /// No further task is to be started; what runs has this long.
     Stop { grace: Duration },
 }
@@ -38,6 +40,8 @@ pub(crate) struct Dispatcher {
     inboxes: Inboxes,
     running: JoinSet<Result<Json, Failure>>,
     started: HashMap<Id, TaskStart>,
+    /// How running tasks are dropped, by name. More than one when a name was dispatched again while its task ran.
+    handles: HashMap<(ActorId, TaskId), Vec<AbortHandle>>,
 }
 
 /// How long to wait before reading tasks from a store that failed to read.
@@ -52,8 +56,8 @@ impl Dispatcher {
         gather: Arc<Gather>,
         inboxes: Inboxes,
     ) -> Self {
-        let (running, started) = (JoinSet::new(), HashMap::new());
-        Self { queue, reader, kinds, executors, gather, inboxes, running, started }
+        let (running, started, handles) = (JoinSet::new(), HashMap::new(), HashMap::new());
+        Self { queue, reader, kinds, executors, gather, inboxes, running, started, handles }
     }
 
     /// Runs until told to stop, then until what runs has ended or its grace is over.
@@ -61,8 +65,10 @@ impl Dispatcher {
         let grace = loop {
             let is_refilled = self.start_all_that_may_run();
             tokio::select! {
+                // News first: a place that has come free must not go to a task that is cancelled already.
+                biased;
                 event = events.recv() => match event {
-                    Some(TaskEvent::Start(task)) => self.queue.push(task),
+                    Some(TaskEvent::News(news)) => self.take_in(news),
                     Some(TaskEvent::Stop { grace }) => break grace,
                     None => break Duration::ZERO,
                 },
@@ -78,6 +84,28 @@ impl Dispatcher {
         if tokio::time::timeout(grace, finish_all).await.is_err() {
             // Their rows are on disk: they run again after the next start.
             self.running.shutdown().await;
+        }
+    }
+
+    fn take_in(&mut self, news: Vec<TaskNews>) {
+        for task in news {
+            match task {
+                TaskNews::Start(start) => self.queue.push(start),
+                TaskNews::Cancel(cancel) => self.cancel(&cancel),
+            }
+        }
+    }
+
+    /// Its row is gone. What runs is only asked to end here: its place is free when its future is dropped.
+    fn cancel(&mut self, cancel: &TaskCancel) {
+        if self.queue.cancel(cancel) {
+            Counters::add(&self.gather.counters.tasks_cancelled, 1);
+        }
+        let running = self.handles.get(&(cancel.actor.clone(), cancel.task.clone())).into_iter().flatten();
+        // A later dispatch of the name may run already: it was read from disk before this news came.
+        for handle in running.filter(|handle| self.started.get(&handle.id()).is_some_and(|start| cancel.is_of(start))) {
+            Counters::add(&self.gather.counters.tasks_cancelled, 1);
+            handle.abort();
         }
     }
 
@@ -110,24 +138,36 @@ impl Dispatcher {
                     None => Err(unknown_executor(&name)),
                 }
             });
+            let name = (start.actor.clone(), start.task.clone());
             self.started.insert(handle.id(), start);
+            self.handles.entry(name).or_default().push(handle);
         }
         self.queue.running() > before
     }
 
     fn finish(&mut self, ended: Result<(Id, Result<Json, Failure>), JoinError>) {
         self.queue.finished();
-        let (id, outcome) = match ended {
-            Ok((id, outcome)) => (id, outcome),
-            Err(error) => {
-                let message = format!("the executor failed: {error}");
-                (error.id(), Err(Failure::retryable(FailureKind::Internal, &message)))
-            }
-        };
+        let id = ended.as_ref().map_or_else(JoinError::id, |(id, _)| *id);
         let start = self.started.remove(&id).expect("every spawned task was noted as started");
+        self.forget_handle(&start, id);
+        let outcome = match ended {
+            Ok((_, outcome)) => outcome,
+            // Nobody waits for it: it was cancelled.
+            Err(error) if error.is_cancelled() => return,
+            Err(error) => Err(Failure::retryable(FailureKind::Internal, &format!("the executor failed: {error}"))),
+        };
         let TaskStart { actor, task, sequence, attempt, .. } = start;
         let outcome = TaskOutcome { task, sequence, attempt, outcome };
         self.inboxes.send(actor.shard(), Delivery::Task { actor, outcome });
+    }
+
+    fn forget_handle(&mut self, start: &TaskStart, id: Id) {
+        if let Entry::Occupied(mut handles) = self.handles.entry((start.actor.clone(), start.task.clone())) {
+            handles.get_mut().retain(|handle| handle.id() != id);
+            if handles.get().is_empty() {
+                handles.remove();
+            }
+        }
     }
 }
 

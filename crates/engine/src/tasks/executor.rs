@@ -67,6 +67,11 @@ impl Executors {
         self.0.insert(name.to_owned(), Arc::new(executor));
     }
 
+    /// Adds one unless there is one of that name.
+    pub(crate) fn insert_missing(&mut self, name: &str, executor: impl Executor + 'static) {
+        self.0.entry(name.to_owned()).or_insert_with(|| Arc::new(executor));
+    }
+
     pub(crate) fn get(&self, name: &str) -> Option<Arc<dyn Executor>> {
         self.0.get(name).cloned()
     }

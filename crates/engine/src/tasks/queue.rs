@@ -4,19 +4,18 @@
 //! their dispatch. For each shard a *cursor* tells them apart: every task up to it has been taken into memory, later ones have
 //! not. A plain state machine, so that the simulator runs it too.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 
-use steadfast_core::ids::{Sequence, Shard};
+use steadfast_core::ids::{ActorId, Sequence, Shard, TaskId};
 use steadfast_core::limits::{TASKS_QUEUED_BYTES_MAX, WAITING_ROWS_PER_READ};
 use steadfast_store::{Reader, StoreError};
 
-use crate::commit::{Gather, TaskStart};
+use crate::commit::{Gather, TaskCancel, TaskStart};
 use crate::kinds::Kinds;
 
 /// Tasks that are to run.
 pub struct TaskQueue {
-    waiting: VecDeque<TaskStart>,
-    waiting_bytes: usize,
+    waiting: Line,
     waiting_max: usize,
     running: usize,
     running_max: usize,
@@ -36,8 +35,7 @@ impl TaskQueue {
     pub fn new(running_max: usize, waiting_max: usize) -> Self {
         let cursor = || Cursor { last: None, is_behind: true };
         Self {
-            waiting: VecDeque::new(),
-            waiting_bytes: 0,
+            waiting: Line::default(),
             waiting_max: waiting_max.max(1),
             running: 0,
             running_max: running_max.max(1),
@@ -52,14 +50,18 @@ impl TaskQueue {
             // It was on disk, and was read from there, before this news of it came.
         } else if cursor.is_behind
             || self.waiting.len() >= self.waiting_max
-            || self.waiting_bytes >= TASKS_QUEUED_BYTES_MAX
+            || self.waiting.bytes >= TASKS_QUEUED_BYTES_MAX
         {
             cursor.is_behind = true;
         } else {
             cursor.last = Some(task.sequence);
-            self.waiting_bytes += task.input.bytes();
-            self.waiting.push_back(task);
+            self.waiting.push(task);
         }
+    }
+
+    /// Takes a task out of the line, if it is there. One that waits on disk needs no word: its row is gone, and it cannot have been read since.
+    pub fn cancel(&mut self, cancel: &TaskCancel) -> bool {
+        self.waiting.remove(cancel)
     }
 
     /// The next task to run, if one may. It counts as running until [`TaskQueue::finished`].
@@ -67,13 +69,12 @@ impl TaskQueue {
         if self.running >= self.running_max {
             return None;
         }
-        let task = self.waiting.pop_front()?;
-        self.waiting_bytes -= task.input.bytes();
+        let task = self.waiting.pop()?;
         self.running += 1;
         Some(task)
     }
 
-    /// A task that was running has ended.
+    /// A task that was running has ended, or was dropped.
     pub fn finished(&mut self) {
         self.running = self.running.saturating_sub(1);
     }
@@ -88,7 +89,7 @@ impl TaskQueue {
     #[must_use]
     pub fn wants_refill(&self) -> bool {
         self.waiting.len() <= self.waiting_max / 2
-            && self.waiting_bytes <= TASKS_QUEUED_BYTES_MAX / 2
+            && self.waiting.bytes <= TASKS_QUEUED_BYTES_MAX / 2
             && self.cursors.values().any(|cursor| cursor.is_behind)
     }
 
@@ -97,7 +98,7 @@ impl TaskQueue {
         for (shard, cursor) in &mut self.cursors {
             while cursor.is_behind {
                 let room = self.waiting_max.saturating_sub(self.waiting.len()).min(WAITING_ROWS_PER_READ);
-                if room == 0 || self.waiting_bytes >= TASKS_QUEUED_BYTES_MAX {
+                if room == 0 || self.waiting.bytes >= TASKS_QUEUED_BYTES_MAX {
                     return Ok(());
                 }
                 let rows = reader.tasks(*shard, cursor.last, room)?;
@@ -105,11 +106,61 @@ impl TaskQueue {
                 cursor.last = rows.last().map(|row| row.sequence).or(cursor.last);
                 // A task of an unknown kind of actor stays on disk: nobody could take its result.
                 for row in rows.iter().filter(|row| kinds.knows(&row.actor)) {
-                    self.waiting_bytes += row.input.bytes();
-                    self.waiting.push_back(TaskStart::of(row, gather.attempt_of(row.sequence)));
+                    self.waiting.push(TaskStart::of(row, gather.attempt_of(row.sequence)));
                 }
             }
         }
         Ok(())
+    }
+}
+
+/// Tasks in line, first in, first out, each of which can leave the line at any place: ten thousands may be cancelled in one turn.
+#[derive(Default)]
+struct Line {
+    tasks: BTreeMap<u64, TaskStart>,
+    /// Where in line a name is. One place each: a name dispatched again replaces the task that waits under it.
+    places: HashMap<(ActorId, TaskId), u64>,
+    next_place: u64,
+    bytes: usize,
+}
+
+impl Line {
+    fn len(&self) -> usize {
+        self.tasks.len()
+    }
+
+    fn push(&mut self, task: TaskStart) {
+        let place = self.next_place;
+        self.next_place += 1;
+        self.bytes += task.input.bytes();
+        if let Some(replaced) = self.places.insert((task.actor.clone(), task.task.clone()), place) {
+            self.take(replaced);
+        }
+        self.tasks.insert(place, task);
+    }
+
+    fn pop(&mut self) -> Option<TaskStart> {
+        let (_, task) = self.tasks.pop_first()?;
+        self.bytes -= task.input.bytes();
+        self.places.remove(&(task.actor.clone(), task.task.clone()));
+        Some(task)
+    }
+
+    /// Whether it was there.
+    fn remove(&mut self, cancel: &TaskCancel) -> bool {
+        let name = (cancel.actor.clone(), cancel.task.clone());
+        let Some(place) = self.places.get(&name).copied() else { return false };
+        let is_meant = self.tasks.get(&place).is_some_and(|task| cancel.is_of(task));
+        if is_meant {
+            self.places.remove(&name);
+            self.take(place);
+        }
+        is_meant
+    }
+
+    fn take(&mut self, place: u64) {
+        if let Some(task) = self.tasks.remove(&place) {
+            self.bytes -= task.input.bytes();
+        }
     }
 }

@@ -24,6 +24,30 @@ pub struct Run {
     pub input: Json,
 }
 
+/// The type of the event of each cancelled task; its data is the task's name.
+pub const CANCELLED: &str = "errand.cancelled";
+
+/// Asks an errand to call a task off.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Cancel {
+    /// Which.
+    pub cancel: String,
+    /// What else the same turn wants of it.
+    pub with: With,
+}
+
+/// What a turn that cancels a task also does to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum With {
+    /// Nothing.
+    Nothing,
+    /// It dispatches the task anew before it cancels it: cancelled it is.
+    DispatchBefore,
+    /// It dispatches the task anew after it has cancelled it: that one runs.
+    DispatchAfter,
+}
+
 /// A task has ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Settled {
@@ -50,6 +74,10 @@ impl Actor for Loaded {
     fn turn(&mut self, turn: &mut Turn<'_>, input: &Input) -> Result<(), TurnError> {
         match input {
             Input::Request(request) => {
+                if let Ok(Cancel { cancel, with }) = request.body.decode() {
+                    call_off(turn, &cancel, with)?;
+                    return turn.reply(&request.id, &cancel);
+                }
                 let Run { task, executor, input } = request.body.decode()?;
                 turn.put(&key(&task), &request.id)?;
                 turn.dispatch(&task, &executor, &input)
@@ -69,6 +97,23 @@ impl Actor for Loaded {
             }
         }
     }
+}
+
+fn call_off(turn: &mut Turn<'_>, task: &str, with: With) -> Result<(), TurnError> {
+    // One that is settled, or was never dispatched, is cancelled too: that must do nothing.
+    let Some(asked) = turn.get::<RequestId>(&key(task))? else { return turn.cancel(task) };
+    match with {
+        With::DispatchAfter => {
+            turn.cancel(task)?;
+            return turn.dispatch(task, "echo", task);
+        }
+        With::DispatchBefore => turn.dispatch(task, "echo", task)?,
+        With::Nothing => {}
+    }
+    turn.cancel(task)?;
+    turn.delete(&key(task));
+    turn.emit(CANCELLED, task)?;
+    turn.reply(&asked, CANCELLED)
 }
 
 fn key(task: &str) -> String {

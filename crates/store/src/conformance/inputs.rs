@@ -26,6 +26,7 @@ pub(super) const CASES: &[Case] = cases![
     the_last_point_in_time_can_be_an_alarm,
     tasks_are_listed_in_order_of_dispatch,
     a_settled_task_is_gone,
+    a_cancelled_task_is_gone_whatever_was_there_before,
     a_name_dispatched_again_is_one_task_in_its_new_place,
 ];
 
@@ -222,6 +223,20 @@ fn a_settled_task_is_gone(place: &dyn Place) {
     let reader = reader(&*store);
     assert_eq!(reader.task(&a, &task_id("one")).unwrap(), None);
     assert_eq!(reader.tasks(a.shard(), None, 10).unwrap(), [task(&a, "two", 2)]);
+}
+
+fn a_cancelled_task_is_gone_whatever_was_there_before(place: &dyn Place) {
+    let (store, a) = (place.open(), actor("run:a"));
+    write(&*store, &a, |writes| writes.insert_task(task(&a, "old", 1)));
+    write(&*store, &a, |writes| {
+        writes.insert_task(task(&a, "old", 2));
+        writes.insert_task(task(&a, "new", 3));
+        for name in ["old", "new", "unknown", "back"] {
+            writes.cancel_task(&task_id(name));
+        }
+        writes.insert_task(task(&a, "back", 4));
+    });
+    assert_eq!(reader(&*store).tasks(a.shard(), None, 10).unwrap(), [task(&a, "back", 4)]);
 }
 
 fn a_name_dispatched_again_is_one_task_in_its_new_place(place: &dyn Place) {
