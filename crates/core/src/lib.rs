@@ -5,11 +5,13 @@
 //! Never does I/O, never waits, never reads a clock or a random number: `clippy.toml` beside this
 //! crate refuses them. Start reading at [`turn::Actor`].
 
+pub mod catalog;
 pub mod definition;
 pub mod duration;
 pub mod event;
 pub mod expression;
 pub mod failure;
+pub mod graph;
 pub mod ids;
 pub mod json;
 pub mod limits;

@@ -1,0 +1,293 @@
+//! Group instances and their branches on disk.
+//!
+//! A branch has a row while anything in it is active; one that has arrived has another, with what it brings to the join.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::context::overlay_key;
+use super::{Held, Rows};
+use crate::expression::Value;
+use crate::graph::planning::synchronization::Standing;
+use crate::graph::token::{GroupId, Iterations, NodeError, Place, Token, TokenId};
+use crate::json::Json;
+use crate::turn::TurnError;
+
+/// A group instance.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(in crate::graph) struct Group {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::graph) name: Option<Arc<str>>,
+    /// The token that opened it, and what of it the continuation inherits.
+    pub(in crate::graph) opener: TokenId,
+    pub(in crate::graph) path: Arc<str>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(in crate::graph) lineage: Vec<Place>,
+    #[serde(default, skip_serializing_if = "Iterations::is_empty")]
+    pub(in crate::graph) iterations: Iterations,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::graph) error: Option<NodeError>,
+    /// The transitions that opened it, each with its first branch.
+    pub(in crate::graph) parts: Vec<GroupPart>,
+    /// The transition whose join closes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::graph) join: Option<usize>,
+    pub(in crate::graph) total: u64,
+    /// How many branches have a token so far.
+    pub(in crate::graph) created: u64,
+    pub(in crate::graph) arrived: u64,
+    /// How many ended without arriving.
+    pub(in crate::graph) ended: u64,
+}
+
+/// One of the transitions that opened a group instance.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(in crate::graph) struct GroupPart {
+    pub(in crate::graph) transition: usize,
+    pub(in crate::graph) first: u64,
+}
+
+/// What is active in a branch, and what it has written.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(in crate::graph) struct Branch {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(in crate::graph) tokens: Vec<TokenId>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(in crate::graph) groups: Vec<GroupId>,
+    /// What of the context it sees its own value of: `state.answer`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(in crate::graph) written: Vec<Arc<str>>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(in crate::graph) has_arrived: bool,
+}
+
+/// A branch that has arrived: its token at the join, and what it brings to each merge.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(in crate::graph) struct Arrival {
+    pub(in crate::graph) token: Token,
+    pub(in crate::graph) brings: Vec<Bring>,
+}
+
+/// What a branch brings to one merge.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(in crate::graph) struct Bring {
+    pub(in crate::graph) value: Value,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::graph) key: Option<Arc<str>>,
+}
+
+/// Items per row: small enough that a branch that reads its own does not read them all, large enough that rows are few.
+const ITEMS_PER_ROW: usize = 256;
+
+/// Rows of items kept in memory.
+const ITEM_ROWS_KEPT: usize = 16;
+
+/// Rows of items that were read last.
+#[derive(Default)]
+pub(in crate::graph) struct ItemsCache {
+    rows: VecDeque<(String, Value, usize)>,
+}
+
+impl ItemsCache {
+    pub(in crate::graph) fn bytes(&self) -> usize {
+        self.rows.iter().map(|(_, _, bytes)| bytes).sum()
+    }
+
+    fn insert(&mut self, key: String, row: Value, bytes: usize) {
+        if self.rows.len() == ITEM_ROWS_KEPT {
+            self.rows.pop_front();
+        }
+        self.rows.push_back((key, row, bytes));
+    }
+}
+
+impl Group {
+    pub(in crate::graph) fn standing(&self, group: GroupId) -> Standing {
+        Standing { group, total: self.total, arrived: self.arrived, ended: self.ended }
+    }
+
+    /// The transition that opened branch `index`.
+    pub(in crate::graph) fn opened_by(&self, index: u64) -> usize {
+        let part = self.parts.iter().rev().find(|part| part.first <= index);
+        part.or(self.parts.first()).map_or(0, |part| part.transition)
+    }
+
+    /// Its name, for people.
+    pub(in crate::graph) fn shown_as(&self) -> &str {
+        self.name.as_deref().unwrap_or("branches")
+    }
+}
+
+impl Branch {
+    pub(in crate::graph) fn is_empty(&self) -> bool {
+        self.tokens.is_empty() && self.groups.is_empty()
+    }
+}
+
+pub(in crate::graph) fn group_key(id: GroupId) -> String {
+    format!("group/{:010}", id.0)
+}
+
+/// Where the branches of a group instance are.
+pub(in crate::graph) fn branches_of(group: GroupId) -> String {
+    format!("branch/{:010}/", group.0)
+}
+
+pub(in crate::graph) fn branch_key(group: GroupId, index: u64) -> String {
+    format!("branch/{:010}/{index:010}", group.0)
+}
+
+/// Where the arrivals of all group instances are.
+pub(in crate::graph) const ARRIVALS: &str = "arrived/";
+
+/// Where the arrivals of a group instance are, in the order of its branches.
+pub(in crate::graph) fn arrivals_of(group: GroupId) -> String {
+    format!("{ARRIVALS}{:010}/", group.0)
+}
+
+pub(in crate::graph) fn arrival_key(place: Place) -> String {
+    format!("{ARRIVALS}{:010}/{:010}", place.group.0, place.index)
+}
+
+/// Where the items of a group instance are.
+pub(in crate::graph) fn items_of(group: GroupId) -> String {
+    format!("items/{:010}/", group.0)
+}
+
+fn items_key(group: GroupId, row: u64) -> String {
+    format!("items/{:010}/{row:010}", group.0)
+}
+
+impl Rows<'_, '_> {
+    /// The number of a new group instance.
+    pub(in crate::graph) fn next_group(&mut self) -> GroupId {
+        let last = &mut self.kept.progress.last_group;
+        last.0 += 1;
+        *last
+    }
+
+    /// A group instance, unless it is closed.
+    pub(in crate::graph) fn group(&mut self, id: GroupId) -> Result<Option<&Group>, TurnError> {
+        if !self.kept.groups.contains_key(&id) {
+            match self.turn.get(&group_key(id))? {
+                Some(group) => self.kept.groups.insert(id, group),
+                None => return Ok(None),
+            };
+        }
+        Ok(self.kept.groups.get(&id))
+    }
+
+    /// A group instance that is open, because something active is in it.
+    pub(in crate::graph) fn open_group(&mut self, id: GroupId) -> Result<&Group, TurnError> {
+        self.group(id)?
+            .ok_or_else(|| TurnError::failed(format!("group instance {id} is missing from the run's storage")))
+    }
+
+    /// Changes a group instance that is open.
+    pub(in crate::graph) fn change_group(&mut self, id: GroupId) -> Result<&mut Group, TurnError> {
+        self.open_group(id)?;
+        self.changed_groups.insert(id);
+        Ok(self.kept.groups.get_mut(&id).expect("it was found just above"))
+    }
+
+    /// Opens a group instance.
+    pub(in crate::graph) fn insert_group(&mut self, id: GroupId, group: Group) {
+        self.kept.groups.insert(id, group);
+        self.changed_groups.insert(id);
+    }
+
+    /// Closes a group instance: what still happens inside it is of no interest.
+    pub(in crate::graph) fn remove_group(&mut self, id: GroupId) -> Result<Option<Group>, TurnError> {
+        self.group(id)?;
+        self.changed_groups.remove(&id);
+        self.turn.delete(&group_key(id));
+        Ok(self.kept.groups.remove(&id))
+    }
+
+    /// A branch; the part of the run outside of all groups when `place` is `None`. Nothing when it is over.
+    pub(in crate::graph) fn branch(&mut self, place: Option<Place>) -> Result<Option<&Branch>, TurnError> {
+        let Some(place) = place else { return Ok(Some(&self.kept.progress.root)) };
+        Ok(self.held(place)?.branch.as_ref())
+    }
+
+    /// Changes a branch that is not over.
+    pub(in crate::graph) fn change_branch(&mut self, place: Option<Place>) -> Result<&mut Branch, TurnError> {
+        let Some(place) = place else { return Ok(&mut self.kept.progress.root) };
+        self.changed_branches.insert((place.group, place.index));
+        let held = self.held(place)?;
+        held.branch.as_mut().ok_or_else(|| {
+            TurnError::failed(format!(
+                "branch {} of instance {} is missing from the run's storage",
+                place.index, place.group
+            ))
+        })
+    }
+
+    /// Begins a branch.
+    pub(in crate::graph) fn insert_branch(&mut self, place: Place, branch: Branch) {
+        self.changed_branches.insert((place.group, place.index));
+        self.kept.branches.insert((place.group, place.index), Held { branch: Some(branch), ..Held::default() });
+    }
+
+    /// Ends a branch, together with what only it has seen.
+    pub(in crate::graph) fn remove_branch(&mut self, place: Place) -> Result<(), TurnError> {
+        self.changed_branches.insert((place.group, place.index));
+        let Held { branch, first_written, .. } = std::mem::take(self.held(place)?);
+        for name in branch.iter().flat_map(|branch| &branch.written) {
+            if !first_written.contains(name) {
+                self.turn.delete(&overlay_key(place.group, place.index, name));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn held(&mut self, place: Place) -> Result<&mut Held, TurnError> {
+        let key = (place.group, place.index);
+        if !self.kept.branches.contains_key(&key) {
+            let branch = self.turn.get(&branch_key(place.group, place.index))?;
+            self.kept.branches.insert(key, Held { branch, ..Held::default() });
+        }
+        Ok(self.kept.branches.get_mut(&key).expect("it was put there just above"))
+    }
+
+    /// Keeps what the branches of a part are given, one after the other from branch `first`.
+    pub(in crate::graph) fn save_items(
+        &mut self,
+        group: GroupId,
+        first: u64,
+        items: &[Value],
+    ) -> Result<(), TurnError> {
+        // A row begins at a multiple of its size, so that a branch's row follows from its index. Parts of one instance may share a row.
+        let mut index = first as usize;
+        let mut rest = items;
+        while !rest.is_empty() {
+            let room = ITEMS_PER_ROW - index % ITEMS_PER_ROW;
+            let (row, later) = rest.split_at(room.min(rest.len()));
+            let key = items_key(group, (index / ITEMS_PER_ROW) as u64);
+            let mut values: Vec<Value> = self.turn.get::<Vec<Value>>(&key)?.unwrap_or_default();
+            values.resize(index % ITEMS_PER_ROW, Value::Null);
+            values.extend(row.iter().cloned());
+            self.turn.put(&key, &values)?;
+            index += row.len();
+            rest = later;
+        }
+        Ok(())
+    }
+
+    /// What branch `index` was given.
+    pub(in crate::graph) fn item(&mut self, group: GroupId, index: u64) -> Result<Value, TurnError> {
+        let key = items_key(group, index / ITEMS_PER_ROW as u64);
+        let place = (index % ITEMS_PER_ROW as u64) as usize;
+        if let Some((_, row, _)) = self.kept.items.rows.iter().find(|(known, _, _)| *known == key) {
+            return Ok(row.at(place).cloned().unwrap_or_default());
+        }
+        let stored: Option<Json> = crate::turn::Storage::get(self.turn, &key)?;
+        let stored = stored.unwrap_or_else(Json::null);
+        let row: Value = stored.decode().map_err(|source| TurnError::Stored { key: key.clone(), source })?;
+        let item = row.at(place).cloned().unwrap_or_default();
+        self.kept.items.insert(key, row, stored.bytes());
+        Ok(item)
+    }
+}

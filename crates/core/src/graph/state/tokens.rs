@@ -1,0 +1,45 @@
+//! Tokens on disk.
+//!
+//! A token that waits at a join is not here: it is kept with what its branch brings, see [`super::groups::Arrival`], until the
+//! join fires.
+
+use super::{Rows, TOKENS_KEPT_MAX};
+use crate::graph::token::{Token, TokenId};
+use crate::turn::TurnError;
+
+/// Where all tokens are.
+pub(in crate::graph) const TOKENS: &str = "token/";
+
+/// Ten digits: more tokens than a run may have.
+pub(in crate::graph) fn token_key(id: TokenId) -> String {
+    format!("{TOKENS}{:010}", id.0)
+}
+
+impl Rows<'_, '_> {
+    /// A token.
+    pub(in crate::graph) fn token(&self, id: TokenId) -> Result<Option<Token>, TurnError> {
+        match self.kept.tokens.get(&id) {
+            Some(token) => Ok(Some(token.clone())),
+            None => self.turn.get(&token_key(id)),
+        }
+    }
+
+    /// Writes a token.
+    pub(in crate::graph) fn save_token(&mut self, token: &Token) -> Result<(), TurnError> {
+        if token.status.is_terminal() {
+            self.kept.tokens.remove(&token.id);
+        } else if self.kept.tokens.len() < TOKENS_KEPT_MAX {
+            self.kept.tokens.insert(token.id, token.clone());
+        } else {
+            self.kept.tokens.remove(&token.id);
+        }
+        self.turn.put(&token_key(token.id), token)
+    }
+
+    /// The number of a new token.
+    pub(in crate::graph) fn next_token(&mut self) -> TokenId {
+        let last = &mut self.kept.progress.last_token;
+        last.0 += 1;
+        *last
+    }
+}
