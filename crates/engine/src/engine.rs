@@ -11,7 +11,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use serde::Serialize;
+use serde::de::DeserializeOwned;
+use steadfast_core::catalog;
 use steadfast_core::event::Event;
+use steadfast_core::failure::Failure;
+use steadfast_core::graph;
 use steadfast_core::ids::{ActorId, RequestId, Sequence, Shard};
 use steadfast_core::json::Json;
 use steadfast_core::limits;
@@ -24,6 +28,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::commit::{Answer, Gather, Health, RequestError, Waiter};
 use crate::dead_letters::{DeadLetterId, StoredDeadLetter};
+use crate::effects::{self, FunctionContext, Functions};
+use crate::graph::StoredDefinitions;
 use crate::kinds::Kinds;
 use crate::metrics::Metrics;
 use crate::runner::{Delivery, Runner};
@@ -41,6 +47,9 @@ pub struct Builder {
     kinds: Kinds,
     executors: Executors,
     settings: Settings,
+    effects: Option<effects::Settings>,
+    functions: Functions,
+    graphs: Graphs,
 }
 
 struct Running {
@@ -55,6 +64,13 @@ struct Running {
     threads: Mutex<Vec<JoinHandle<()>>>,
     dispatcher: Mutex<Option<tokio::task::JoinHandle<()>>>,
     store: Mutex<Option<Arc<dyn Store>>>,
+    definitions: Mutex<Option<Arc<StoredDefinitions>>>,
+}
+
+/// Whether graph workflows run here.
+enum Graphs {
+    Off,
+    On,
 }
 
 /// Why an engine did not start.
@@ -79,7 +95,15 @@ impl Engine {
 
     /// Uses a store that is open already.
     pub fn on(store: Arc<dyn Store>) -> Builder {
-        Builder { store, kinds: Kinds::default(), executors: Executors::default(), settings: Settings::default() }
+        Builder {
+            store,
+            kinds: Kinds::default(),
+            executors: Executors::default(),
+            settings: Settings::default(),
+            effects: None,
+            functions: Functions::default(),
+            graphs: Graphs::Off,
+        }
     }
 }
 
@@ -98,6 +122,35 @@ impl Builder {
         self
     }
 
+    /// Runs graph workflows too: adds their kinds of actor and their executors, with the settings of [`Builder::effects`] if there are any. What
+    /// can be done with them is in [`crate::graph::Graphs`].
+    #[must_use]
+    pub fn graphs(mut self) -> Self {
+        self.graphs = Graphs::On;
+        self.effects.get_or_insert_with(effects::Settings::default);
+        self
+    }
+
+    /// Adds the executors of graphs: `http`, `command`, `mock` and `function`. One that [`Builder::executor`] adds under such a name takes its place.
+    #[must_use]
+    pub fn effects(mut self, settings: effects::Settings) -> Self {
+        self.effects = Some(settings);
+        self
+    }
+
+    /// Adds a function that graphs can call by its name. Its input and its result are JSON to the outside.
+    #[must_use]
+    pub fn function<T, R, F, Fut>(mut self, name: &str, function: F) -> Self
+    where
+        T: DeserializeOwned,
+        R: Serialize,
+        F: Fn(T, FunctionContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, Failure>> + Send + 'static,
+    {
+        self.functions.insert(name, function);
+        self
+    }
+
     /// Uses these settings instead of the defaults.
     #[must_use]
     pub fn settings(mut self, settings: Settings) -> Self {
@@ -107,7 +160,20 @@ impl Builder {
 
     /// Starts the threads and takes up what the store holds. Costs what is waiting there, not what exists.
     pub fn start(self) -> Result<Engine, StartError> {
-        let Self { store, kinds, executors, settings } = self;
+        let Self { store, mut kinds, mut executors, settings, effects, functions, graphs } = self;
+        let definitions = match graphs {
+            Graphs::Off => None,
+            Graphs::On => {
+                let definitions = Arc::new(StoredDefinitions::new(store.reader()?));
+                kinds.insert(catalog::KIND, catalog::Catalog);
+                kinds.insert(graph::KIND, graph::Run::new(definitions.clone()));
+                Some(definitions)
+            }
+        };
+        match effects {
+            Some(effects) => effects::register(&mut executors, effects, functions),
+            None => effects::register_functions(&mut executors, functions, &effects::Settings::default().secrets),
+        }
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| StartError::NoRuntime)?;
         let runners = settings.runners.clamp(1, usize::from(Shard::COUNT));
         let settings = Settings { runners, ..settings };
@@ -138,6 +204,7 @@ impl Builder {
             threads: Mutex::new(Vec::new()),
             dispatcher: Mutex::new(None),
             store: Mutex::new(Some(store.clone())),
+            definitions: Mutex::new(definitions),
         };
         for (number, (runner, inbox)) in ready.into_iter().enumerate() {
             let (inboxes, gather) = (inboxes.clone(), gather.clone());
@@ -215,6 +282,18 @@ impl Engine {
         let reader = lock(&self.0.reader);
         let rows = reader.as_ref().ok_or_else(stopped)?.events(actor, after, limit.min(limits::PAGE_ROWS_MAX))?;
         Ok(rows.into_iter().map(event_of).collect())
+    }
+
+    /// Reads what is on disk.
+    pub(crate) fn with_reader<T>(&self, read: impl FnOnce(&dyn Reader) -> T) -> Result<T, StoreError> {
+        let reader = lock(&self.0.reader);
+        Ok(read(&**reader.as_ref().ok_or_else(stopped)?))
+    }
+
+    /// The definitions of graphs, where the engine runs them.
+    pub(crate) fn definitions(&self) -> Result<Arc<StoredDefinitions>, StoreError> {
+        let without = || StoreError::Failed("the engine has stopped, or was built without graphs".to_owned());
+        lock(&self.0.definitions).clone().ok_or_else(without)
     }
 
     /// Counts of what was done since the start.
@@ -309,6 +388,7 @@ impl Running {
         }
         // The store last: only without readers does SQLite tidy up its files.
         drop(lock(&self.reader).take());
+        drop(lock(&self.definitions).take());
         drop(lock(&self.store).take());
     }
 }

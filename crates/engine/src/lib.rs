@@ -1,7 +1,7 @@
 //! Durable actors in one process.
 //!
 //! Owns the running of actors: turns, group commit, the output gate, alarms, retries, dead letters, tasks and recovery. What an actor
-//! *does* is a pure function in [`core`]; where its rows lie is in [`store`]. Never speaks HTTP. Start reading at [`Engine`], then
+//! *does* is a pure function in [`core`]; where its rows lie is in [`store`]. Serves no HTTP: requests go out in [`effects`]. Start reading at [`Engine`], then
 //! [`runner`] and [`commit`].
 //!
 //! The modules [`runner`], [`commit`], [`tasks`] and [`mutation`] are public because the simulator drives them step by step, without threads and
@@ -9,8 +9,10 @@
 
 pub mod commit;
 mod dead_letters;
+pub mod effects;
 mod engine;
 mod engine_message;
+pub mod graph;
 mod kinds;
 mod metrics;
 pub mod mutation;
@@ -39,4 +41,7 @@ mod documents {
 
     #[doc = include_str!("../../../docs/actors.md")]
     struct Actors;
+
+    #[doc = include_str!("../../../docs/effects.md")]
+    struct Effects;
 }

@@ -1,0 +1,24 @@
+//! The executor `mock`: something that stands in for a task.
+//!
+//! Owns the waiting. What a mock gives is decided in [`steadfast_core::graph::mock`].
+
+use std::time::Duration;
+
+use steadfast_core::failure::Failure;
+use steadfast_core::graph::mock::{Mocked, Specification, outcome};
+use steadfast_core::json::Json;
+
+use super::{Call, Effect};
+
+pub(super) struct Mock;
+
+impl Effect for Mock {
+    const TIMEOUT_MS: Option<u64> = None;
+
+    async fn run(&self, mut call: Call) -> Result<Json, Failure> {
+        let specification: Specification = call.specification()?;
+        let Mocked { delay_ms, outcome } = outcome(&specification, &call.key, call.attempt);
+        tokio::time::sleep(Duration::from_millis(delay_ms)).await;
+        outcome
+    }
+}

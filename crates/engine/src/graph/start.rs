@@ -1,0 +1,238 @@
+//! Starting a run: versions are fixed for its whole tree, and its input is checked, before anything is stored.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use steadfast_core::catalog;
+use steadfast_core::definition::workflow::Reference;
+use steadfast_core::definition::{Definition, DefinitionKind};
+use steadfast_core::expression::Value;
+use steadfast_core::graph::protocol::{Command, Pins, Start, Started, Tracing};
+use steadfast_core::graph::source::Definitions;
+use steadfast_core::json::Json;
+use steadfast_core::schema::Violation;
+use steadfast_core::turn::{Storage, TurnError};
+use steadfast_store::StoreError;
+
+use super::Graphs;
+use crate::commit::RequestError;
+
+/// A run to be started.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// The workflow: `name`, or `name@3`.
+    pub workflow: String,
+    /// What it is given.
+    pub input: Json,
+    /// Its id; a new one is made when none is given.
+    pub id: Option<String>,
+    /// Whether its decisions become events.
+    pub tracing: Tracing,
+}
+
+impl Run {
+    /// A run of `workflow` with `input`.
+    #[must_use]
+    pub fn new(workflow: &str, input: Json) -> Self {
+        Self { workflow: workflow.to_owned(), input, id: None, tracing: Tracing::Off }
+    }
+
+    /// The same, with an id of the caller's: starting it again starts nothing.
+    #[must_use]
+    pub fn with_id(mut self, id: &str) -> Self {
+        self.id = Some(id.to_owned());
+        self
+    }
+}
+
+/// Why something could not be done with a run.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// There is no such workflow.
+    #[error("there is no workflow `{workflow}`{hint}")]
+    UnknownWorkflow {
+        /// As it was named.
+        workflow: String,
+        /// What there is.
+        hint: String,
+    },
+    /// There is no such run.
+    #[error("there is no run `{run}`")]
+    NotFound {
+        /// As it was named.
+        run: String,
+    },
+    /// The input does not fit the workflow.
+    #[error("the input does not fit the workflow `{workflow}`: {}", listed(violations))]
+    InvalidInput {
+        /// Which.
+        workflow: String,
+        /// Everything that is wrong.
+        violations: Vec<Violation>,
+    },
+    /// There is a run of this id already, and it is another one.
+    #[error(
+        "run `{run}` exists already, of workflow `{workflow}` and with another workflow or input; choose another id"
+    )]
+    Conflict {
+        /// The id.
+        run: String,
+        /// The workflow of the run that exists.
+        workflow: String,
+    },
+    /// The id cannot be used.
+    #[error("{message}")]
+    InvalidId {
+        /// Why.
+        message: String,
+    },
+    /// The engine did not answer.
+    #[error(transparent)]
+    Request(RequestError),
+    /// The store did not answer.
+    #[error(transparent)]
+    Store(StoreError),
+    /// What is stored cannot be read.
+    #[error("{message}")]
+    Unreadable {
+        /// Why.
+        message: String,
+    },
+}
+
+impl RunError {
+    pub(super) fn stored(error: TurnError) -> Self {
+        Self::Unreadable { message: error.to_string() }
+    }
+}
+
+fn listed(violations: &[Violation]) -> String {
+    let shown = |Violation { pointer, message }: &Violation| {
+        if pointer.is_empty() { message.clone() } else { format!("at `{pointer}`: {message}") }
+    };
+    violations.iter().map(shown).collect::<Vec<_>>().join("; ")
+}
+
+impl Graphs {
+    /// Starts a run, unless there is one of its id. Its id, and whether it is new.
+    pub async fn start(&self, run: Run) -> Result<(String, Started), RunError> {
+        let Run { workflow, input, id, tracing } = run;
+        let reference = parsed(&workflow);
+        // A run keeps its versions: whether its input fits what was applied since is no question.
+        if let Some(id) = &id
+            && let Some(existing) = self.run(id)?
+        {
+            let is_same = existing.workflow == reference.name && is_equal(&existing.input, &input);
+            return match is_same {
+                true => Ok((id.clone(), Started::Existing)),
+                false => Err(RunError::Conflict { run: id.clone(), workflow: existing.workflow.to_string() }),
+            };
+        }
+        let Plan { version, pins } = self.plan(&workflow, &reference, &input)?;
+        let id = match id {
+            Some(id) => checked_id(id)?,
+            None => uuid::Uuid::now_v7().to_string(),
+        };
+        let start = Start { workflow: reference.name, version, pins, input, parent: None, tracing };
+        match self.ask(&self.actor(&id)?, None, &Command::Start(start)).await? {
+            Started::Conflict { workflow } => Err(RunError::Conflict { run: id, workflow: workflow.to_string() }),
+            started @ (Started::Created { .. } | Started::Existing) => Ok((id, started)),
+        }
+    }
+
+    /// Fixes the versions of everything that the workflow names, directly or not, and checks the input.
+    fn plan(&self, workflow: &str, reference: &Reference, input: &Json) -> Result<Plan, RunError> {
+        let value = Value::from_json(input).map_err(|error| RunError::stored(error.into()))?;
+        let definitions = self.engine.definitions().map_err(RunError::Store)?;
+        self.read(&catalog::actor(), |storage| {
+            let Some(version) = version_of(storage, DefinitionKind::Workflow, reference)? else {
+                let hint = hint(storage)?;
+                return Ok(Err(RunError::UnknownWorkflow { workflow: workflow.to_owned(), hint }));
+            };
+            let mut pins = BTreeMap::new();
+            let mut to_visit = vec![(DefinitionKind::Workflow, reference.clone(), version)];
+            let mut visited = Vec::new();
+            let mut violations = Vec::new();
+            while let Some((kind, reference, version)) = to_visit.pop() {
+                let this = (kind, reference.name.clone(), version);
+                if visited.contains(&this) {
+                    continue;
+                }
+                let definition = definitions.get(kind, &reference.name, version)?;
+                if visited.is_empty()
+                    && let Definition::Workflow(workflow) = &*definition
+                    && let Some(schema) = &workflow.input
+                    && let Err(found) = schema.check(&value)
+                {
+                    violations = found;
+                }
+                visited.push(this);
+                for (kind, named) in definition.references() {
+                    let Some(version) = version_of(storage, kind, &named)? else {
+                        let (kind, name, by) = (kind.name(), &named.name, &reference.name);
+                        return Err(TurnError::failed(format!(
+                            "{kind} `{name}`, named by `{by}`, is not in the store"
+                        )));
+                    };
+                    if named.version.is_none() {
+                        pins.insert(Pins::key(kind, &named.name), version);
+                    }
+                    to_visit.push((kind, named, version));
+                }
+            }
+            if !violations.is_empty() {
+                return Ok(Err(RunError::InvalidInput { workflow: workflow.to_owned(), violations }));
+            }
+            Ok(Ok(Plan { version, pins: Pins(Arc::new(pins)) }))
+        })?
+    }
+}
+
+/// What a run begins with, beside its input.
+struct Plan {
+    version: u32,
+    pins: Pins,
+}
+
+fn parsed(workflow: &str) -> Reference {
+    let versioned = workflow.rsplit_once('@').and_then(|(name, version)| Some((name, version.parse().ok()?)));
+    match versioned {
+        Some((name, version)) => Reference { name: name.into(), version: Some(version) },
+        None => Reference { name: workflow.into(), version: None },
+    }
+}
+
+/// The version that a reference means now, if there is one.
+fn version_of(storage: &dyn Storage, kind: DefinitionKind, reference: &Reference) -> Result<Option<u32>, TurnError> {
+    let newest: Option<Json> = storage.get(&catalog::newest_key(kind, &reference.name))?;
+    let newest: Option<u32> = newest.map(|json| json.decode()).transpose()?;
+    Ok(match reference.version {
+        None => newest,
+        Some(version) => newest.filter(|newest| (1..=*newest).contains(&version)).map(|_| version),
+    })
+}
+
+/// The workflows there are, for somebody who named another.
+fn hint(storage: &dyn Storage) -> Result<String, TurnError> {
+    let prefix = catalog::newest_key(DefinitionKind::Workflow, "");
+    let end = steadfast_core::turn::prefix_end(&prefix);
+    let rows = storage.scan(std::ops::Bound::Included(&prefix), std::ops::Bound::Excluded(&end), 10)?;
+    let names: Vec<String> = rows.iter().map(|(key, _)| format!("`{}`", &key[prefix.len()..])).collect();
+    Ok(if names.is_empty() { "; none has been applied".to_owned() } else { format!("; there is {}", names.join(", ")) })
+}
+
+/// Whether two texts are the same value.
+fn is_equal(one: &Json, other: &Json) -> bool {
+    match (Value::from_json(one), Value::from_json(other)) {
+        (Ok(one), Ok(other)) => one == other,
+        (Err(_), _) | (_, Err(_)) => false,
+    }
+}
+
+/// Ids that callers choose: as those of requests, so that a child's id has room too.
+fn checked_id(id: String) -> Result<String, RunError> {
+    match steadfast_core::ids::RequestId::given(&id) {
+        Ok(_) => Ok(id),
+        Err(error) => Err(RunError::InvalidId { message: error.to_string().replace("request id", "run id") }),
+    }
+}

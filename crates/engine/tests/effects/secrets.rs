@@ -1,0 +1,56 @@
+//! Secrets: there where they belong, and nowhere else.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use steadfast::core::expression::{SecretPart, SecretPlace};
+use steadfast::effects::{EnvironmentSecrets, Settings};
+
+use crate::asker::{bearer, engine, run, settings, started, task, told};
+use crate::server::{Server, answer};
+
+const TOKEN: &str = "s3cr3t token/+";
+
+#[tokio::test]
+async fn a_secret_goes_out_and_does_not_come_back() {
+    let server = Server::start(|request| answer("200 OK", &[("x-echo", TOKEN)], request)).await;
+    let mut input =
+        task(json!({ "url": server.url("/"), "query": { "key": null }, "headers": { "authorization": null } }));
+    let place = SecretPlace { pointer: "/query/key".to_owned(), parts: vec![SecretPart::Secret("TOKEN".to_owned())] };
+    input.secrets = vec![bearer("/headers/authorization", "TOKEN"), place];
+    let result = run(&engine(), "http", &input).await.unwrap();
+    let asked = &server.asked()[0];
+    assert!(asked.contains(&format!("authorization: Bearer {TOKEN}\r\n")), "{asked}");
+    assert!(asked.contains("key=s3cr3t+token%2F%2B"), "{asked}");
+    let shown = result.to_string();
+    assert!(!shown.contains("s3cr3t"), "{shown}");
+    assert!(shown.contains("Bearer [secret TOKEN]") && shown.contains("key=[secret TOKEN]"), "{shown}");
+    assert_eq!(result["headers"]["x-echo"], json!("[secret TOKEN]"));
+}
+
+#[tokio::test]
+async fn a_failure_does_not_tell_a_secret() {
+    let mut input =
+        task(json!({ "program": "/bin/sh", "args": ["-c", "echo \"$KEY\" >&2; exit 1"], "env": { "KEY": null } }));
+    input.secrets = vec![bearer("/env/KEY", "TOKEN")];
+    let failure = run(&engine(), "command", &input).await.unwrap_err();
+    assert!(failure.message.ends_with("exit status: 1: Bearer [secret TOKEN]"), "{failure}");
+    assert_eq!(failure.details.unwrap().as_str(), r#"{"status":1,"stderr":"Bearer [secret TOKEN]"}"#);
+}
+
+#[tokio::test]
+async fn a_secret_that_is_not_set_fails_for_good_and_says_what_to_set() {
+    let engine = started(|builder| builder.effects(Settings { secrets: Arc::new(EnvironmentSecrets), ..settings() }));
+    let mut input = task(json!({ "value": null }));
+    input.secrets = vec![bearer("/value", "NOBODY_HAS_THIS")];
+    let message =
+        "secret `NOBODY_HAS_THIS` is not set: set the environment variable `STEADFAST_SECRET_NOBODY_HAS_THIS`";
+    assert_eq!(told(run(&engine, "mock", &input).await), ("not_found".to_owned(), false, message.to_owned()));
+}
+
+#[tokio::test]
+async fn a_secret_too_short_to_be_one_is_sent_but_not_looked_for() {
+    let mut input = task(json!({ "value": null }));
+    input.secrets = vec![bearer("/value", "PIN")];
+    assert_eq!(run(&engine(), "mock", &input).await, Ok(json!("Bearer 123")));
+}
