@@ -5,9 +5,9 @@ FIRST ?= 0
 
 .PHONY: run test check sim bench
 
-## The benchmarks in a short form: what this machine can do, in about half a minute.
+## A workflow worth looking at: fan-outs inside of each other, a retry, a sub-workflow; three seconds, live on a terminal.
 run:
-	cargo run --locked --release --quiet -p steadfast-cli -- bench all --short
+	cargo run --locked --release --quiet -p steadfast-cli -- run examples/graphs/research.yaml
 
 ## Everything that can fail.
 test:

@@ -4,7 +4,11 @@
 //! itself: each command has its own module. Start reading at [`Command`].
 
 mod bench;
+mod definitions;
+mod json;
+mod run;
 mod usage;
+mod validate;
 
 use std::process::ExitCode;
 
@@ -30,6 +34,10 @@ struct CommandLine {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Run a workflow file here and now, on an embedded store
+    Run(run::Arguments),
+    /// Check files of definitions and say everything that is wrong
+    Validate(validate::Arguments),
     /// Measure this machine: durable turns, nesting, sleepers, recovery
     Bench(bench::Arguments),
     /// One part of a benchmark, in a process of its own.
@@ -42,6 +50,8 @@ enum Command {
 
 const EXAMPLES: &str = "\
 Examples:
+  steadfast run examples/graphs/hello.yaml     a workflow, here and now
+  steadfast validate examples/graphs           what is wrong with definitions
   steadfast bench all --short                  everything, in half a minute
   steadfast bench turns --concurrency 1,1024   durable turns a second
   steadfast bench nest --depth 100000 --json   a deep chain of calls, as JSON lines
@@ -53,12 +63,14 @@ fn main() -> ExitCode {
     let CommandLine { command } = CommandLine::parse();
     write_logs();
     let done = match command {
-        Command::Bench(arguments) => bench::run(&arguments),
-        Command::BenchChild { order } => bench::child::work(&order),
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Validate(arguments) => validate::run(&arguments),
+        Command::Bench(arguments) => bench::run(&arguments).map(|()| ExitCode::SUCCESS),
+        Command::BenchChild { order } => bench::child::work(&order).map(|()| ExitCode::SUCCESS),
     };
     bench::place::end_if_interrupted();
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             if !usage::is_reader_gone(&error) {
                 eprintln!("error: {error:#}");

@@ -21,17 +21,27 @@ fn shell_lines(document: &str) -> Vec<String> {
     lines.filter(|line| !line.is_empty()).collect()
 }
 
+/// Writes the blocks that begin with the name of a file, as `# hello.yaml`.
+fn write_files(document: &str, folder: &Path) {
+    let blocks = document.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    for block in blocks {
+        let name = block.lines().next().and_then(|line| line.strip_prefix("# ")).unwrap();
+        fs::write(folder.join(name), block).unwrap();
+    }
+}
+
 #[test]
 fn every_steadfast_command_in_the_readme_runs() {
     let folder = tempfile::tempdir().unwrap();
-    let lines = shell_lines(&read("README.md"));
+    let readme = read("README.md");
+    write_files(&readme, folder.path());
+    let lines = shell_lines(&readme);
     let commands: Vec<&str> =
         lines.iter().filter_map(|line| line.strip_prefix("./target/release/steadfast ")).collect();
     assert!(commands.len() >= 3, "{lines:?}");
     for line in commands {
-        let arguments = line.split_whitespace();
-        let ended =
-            Command::new(env!("CARGO_BIN_EXE_steadfast")).args(arguments).current_dir(&folder).output().unwrap();
+        let command = format!("'{}' {line}", env!("CARGO_BIN_EXE_steadfast"));
+        let ended = Command::new("sh").args(["-c", &command]).current_dir(&folder).output().unwrap();
         assert!(ended.status.success(), "{line}: {}", String::from_utf8_lossy(&ended.stderr));
     }
 }

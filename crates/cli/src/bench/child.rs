@@ -12,14 +12,16 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::machine::us_since_1970;
-use super::{nest, recover, sleepers};
+use super::{fanout, nest, recover, sleepers};
 use crate::usage::{WrongUsage, is_wrong_usage};
 
 /// What a child does.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Job {
     /// Runs a chain.
-    Nest { store: PathBuf, depth: u64 },
+    Nest { store: PathBuf, of: nest::Levels, depth: u64 },
+    /// Runs a fan-out.
+    FanOut { store: PathBuf, width: u64 },
     /// Makes sleepers.
     MakeSleepers { store: PathBuf, count: u64 },
     /// Starts on whatever is in the store, and serves one request.
@@ -117,7 +119,8 @@ pub(crate) fn work(order: &Order) -> anyhow::Result<()> {
     std::thread::Builder::new().name("parent".to_owned()).spawn(end_with_parent)?;
     let Order { job, spawned_at_us } = order;
     let reported = match job {
-        Job::Nest { store, depth } => nest::measure(store, *depth).and_then(|measured| say(&measured)),
+        Job::Nest { store, of, depth } => nest::measure(store, *of, *depth).and_then(|measured| say(&measured)),
+        Job::FanOut { store, width } => fanout::measure(store, *width).and_then(|measured| say(&measured)),
         Job::MakeSleepers { store, count } => sleepers::make(store, *count).and_then(|made| say(&made)),
         Job::ServeFirst { store } => sleepers::serve_first(store, *spawned_at_us).and_then(|served| say(&served)),
         Job::HangErrands(errands) => recover::hang(errands, || say(&())),

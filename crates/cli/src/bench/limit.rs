@@ -104,6 +104,26 @@ impl RawSqlite {
         Ok(Written { rows, took: began.elapsed() })
     }
 
+    /// Writes so many rows of one actor, a thousand a commit.
+    pub(crate) fn write_rows(&mut self, actor: &ActorId, rows: u64) -> rusqlite::Result<Written> {
+        let began = Instant::now();
+        let (shard, mut key, mut next) = (actor.shard().0, String::new(), 0_u64);
+        let value = r#"{"id":1,"node":"branch","status":"completed","parent":1,"path":"root/branches:1","lineage":[[1,1,1000]],"attempt":1,"created_at":1,"updated_at":1}"#;
+        while next < rows {
+            let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let mut put = transaction.prepare_cached(PUT)?;
+            for number in next..rows.min(next + 1_000) {
+                key.clear();
+                _ = write!(key, "token/{number:010}");
+                put.execute((shard, actor.as_str(), key.as_str(), value))?;
+            }
+            drop(put);
+            transaction.commit()?;
+            next += 1_000;
+        }
+        Ok(Written { rows, took: began.elapsed() })
+    }
+
     /// Writes a chain's rows: down, where each level begins to wait, and up, where each has its answer.
     pub(crate) fn write_chain(&mut self, levels: &[ActorId], batch: usize) -> rusqlite::Result<Written> {
         let batches: Vec<Vec<&ActorId>> = levels.chunks(batch.max(1)).map(in_order).collect();

@@ -5,6 +5,9 @@
 //! the facts and [`report`] the printing. Durability is never weaker than the default. Start reading at [`Name`].
 
 pub(crate) mod child;
+mod fanout;
+mod graph;
+mod graphs;
 mod limit;
 mod machine;
 mod nest;
@@ -45,6 +48,10 @@ enum Name {
     Turns(turns::Options),
     /// A chain of actors, each of which calls the next and waits for its answer
     Nest(nest::Options),
+    /// One run with many branches, joined
+    Fanout(fanout::Options),
+    /// Whole runs of five tasks in a line, a second
+    Graph(graph::Options),
     /// Start-up and memory with many sleeping actors
     Sleepers(sleepers::Options),
     /// Tasks in flight when the process is killed: how soon they are done, and whether any is lost
@@ -76,7 +83,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let place = match &arguments.name {
         // Each benchmark of a suite needs a store of its own, or it would measure what the others left.
         Name::All(_) => Place::in_folder(arguments.store.as_deref())?,
-        Name::Turns(_) | Name::Nest(_) | Name::Sleepers(_) | Name::Recover(_) => Place::at(arguments.store.as_deref())?,
+        Name::Turns(_) | Name::Nest(_) | Name::Fanout(_) | Name::Graph(_) | Name::Sleepers(_) | Name::Recover(_) => {
+            Place::at(arguments.store.as_deref())?
+        }
     };
     let form = if arguments.json { Form::JsonLines } else { Form::Tables };
     let report = Report::new(form, Machine::look(&place)?);
@@ -84,12 +93,17 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     match &arguments.name {
         Name::Turns(options) => turns::run(options, &place, &report),
         Name::Nest(options) => nest::run(options, &place, &report),
+        Name::Fanout(options) => fanout::run(options, &place, &report),
+        Name::Graph(options) => graph::run(options, &place, &report),
         Name::Sleepers(options) => sleepers::run(options, &place, &report),
         Name::Recover(options) => recover::run(options, &place, &report),
         Name::All(Suite { short }) => {
             let size = if *short { Size::Short } else { Size::Full };
             turns::run(&turns::Options::of(size), &place, &report)?;
             nest::run(&nest::Options::of(size), &place, &report)?;
+            nest::run(&nest::Options::of_workflows(), &place, &report)?;
+            fanout::run(&fanout::Options::of(size), &place, &report)?;
+            graph::run(&graph::Options::of(size), &place, &report)?;
             sleepers::run(&sleepers::Options::of(size), &place, &report)?;
             recover::run(&recover::Options::of(size), &place, &report)
         }

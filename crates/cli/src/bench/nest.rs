@@ -11,7 +11,10 @@ use anyhow::{Context, bail};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use steadfast::Engine;
+use steadfast::graph::{Graphs, Run};
+use steadfast_core::graph::KIND;
 use steadfast_core::ids::{ActorId, RequestId};
+use steadfast_core::json::Json;
 use steadfast_sim::actors::chain::{self, Chain, Nest};
 use steadfast_store::Store;
 use steadfast_store::sqlite::SqliteStore;
@@ -22,19 +25,51 @@ use super::machine::peak_bytes;
 use super::place::Place;
 use super::report::{Progress, Report, Table, count, mib, number, rounded};
 use super::statistics::{ms, ratio};
-use super::{GRACE, Size, client_runtime, unless_unwell};
+use super::{GRACE, Size, client_runtime, graphs, unless_unwell};
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Levels below the first; may be given several times
-    #[arg(long, value_name = "LEVELS", default_values_t = [1_000, 100_000], value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    /// Levels below the first; may be given several times [default: 1000 and 100000, or 10000 with --workflow]
+    #[arg(long, value_name = "LEVELS", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     depth: Vec<u64>,
+    /// Each level is a run of a workflow that calls itself, instead of a small actor
+    #[arg(long)]
+    workflow: bool,
 }
 
 impl Options {
     pub(super) fn of(size: Size) -> Self {
         match size {
-            Size::Full | Size::Short => Self { depth: vec![1_000, 100_000] },
+            Size::Full | Size::Short => Self { depth: Vec::new(), workflow: false },
+        }
+    }
+}
+
+/// What a level is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Levels {
+    /// A small actor.
+    Actors,
+    /// A run of a workflow that calls itself.
+    Runs,
+}
+
+impl Options {
+    /// The same for runs of a workflow.
+    pub(super) fn of_workflows() -> Self {
+        Self { depth: Vec::new(), workflow: true }
+    }
+
+    fn levels(&self) -> Levels {
+        if self.workflow { Levels::Runs } else { Levels::Actors }
+    }
+
+    fn depths(&self) -> Vec<u64> {
+        match self.levels() {
+            _ if !self.depth.is_empty() => self.depth.clone(),
+            Levels::Actors => vec![1_000, 100_000],
+            Levels::Runs => vec![1_000, 10_000],
         }
     }
 }
@@ -48,10 +83,13 @@ pub(super) struct Measured {
     batch_turns_mean: f64,
     peak_bytes: u64,
     grown_bytes: u64,
+    /// Rows that a level leaves; of a chain of actors the limit knows them.
+    rows_per_level: u64,
 }
 
 #[derive(Serialize)]
 struct Figures {
+    of: Levels,
     depth: u64,
     levels: u64,
     resumed: bool,
@@ -75,13 +113,18 @@ struct Growth {
 }
 
 pub(super) fn run(options: &Options, place: &Place, report: &Report) -> anyhow::Result<()> {
+    let (levels, depths) = (options.levels(), options.depths());
+    let title = match levels {
+        Levels::Actors => "nest: a chain of calls, down and up again",
+        Levels::Runs => "nest --workflow: runs of a workflow that calls itself",
+    };
     let mut table = Table::new(
-        "nest: a chain of calls, down and up again",
+        title,
         ["levels", "ms", "µs/level", "turns/fsync", "peak MiB", "bytes/level", "raw SQLite ms", "ratio"],
     );
     let mut all = Vec::new();
-    for &depth in &options.depth {
-        let figures = figures(depth, place, options.depth.len())?;
+    for &depth in &depths {
+        let figures = figures(levels, depth, place, depths.len())?;
         report.line("nest", &figures)?;
         table.row([
             count(figures.levels),
@@ -101,8 +144,14 @@ pub(super) fn run(options: &Options, place: &Place, report: &Report) -> anyhow::
         }
         all.push(figures);
     }
-    table
-        .note("raw SQLite: the same rows, two a level, in batches of the same size; ratio = ms ÷ raw, lower is better");
+    table.note(match levels {
+        Levels::Actors => {
+            "raw SQLite: the same rows, two a level, in batches of the same size; ratio = ms ÷ raw, lower is better"
+        }
+        Levels::Runs => {
+            "raw SQLite: as many rows as the runs leave, a thousand a commit; ratio = ms ÷ raw, lower is better"
+        }
+    });
     if let Some(growth) = Growth::of(&all) {
         report.line("nest_growth", &growth)?;
         let (largest, smallest) = (count(growth.depth_largest), count(growth.depth_smallest));
@@ -112,24 +161,33 @@ pub(super) fn run(options: &Options, place: &Place, report: &Report) -> anyhow::
     Ok(report.table(&table)?)
 }
 
-fn figures(depth: u64, place: &Place, depths: usize) -> anyhow::Result<Figures> {
+fn figures(of: Levels, depth: u64, place: &Place, depths: usize) -> anyhow::Result<Figures> {
     let progress = Progress::of(format!("nest with {} levels", count(depth)));
-    let store = place.store(&format!("nest-{depth}"));
+    let name = match of {
+        Levels::Actors => format!("nest-{depth}"),
+        Levels::Runs => format!("nest-workflow-{depth}"),
+    };
+    let store = place.store(&name);
     // A peak of memory is a process's for ever, so several depths need a process each. A single one runs here: what is killed then
     // is the very process that holds the store.
-    let measured = if depths == 1 { measure(&store, depth)? } else { child::ask(Job::Nest { store, depth })? };
-    let Measured { levels, resumed, total_ms, batch_turns_mean, peak_bytes, grown_bytes } = measured;
+    let measured = if depths == 1 { measure(&store, of, depth)? } else { child::ask(Job::Nest { store, of, depth })? };
+    let Measured { levels, resumed, total_ms, batch_turns_mean, peak_bytes, grown_bytes, rows_per_level } = measured;
     if levels != depth {
         bail!("the chain answered {levels} levels, expected {depth}");
     }
     let limit_ms = if resumed {
         None
     } else {
-        let mut raw = RawSqlite::make(&place.scratch(&format!("nest-{depth}-limit.db")))?;
-        Some(rounded(ms(raw.write_chain(&chain_of(depth)?, batch_turns_mean.round() as usize)?.took)))
+        let mut raw = RawSqlite::make(&place.scratch(&format!("{name}-limit.db")))?;
+        let written = match of {
+            Levels::Actors => raw.write_chain(&chain_of(depth)?, batch_turns_mean.round() as usize)?,
+            Levels::Runs => raw.write_rows(&ActorId::new(KIND, "limit")?, rows_per_level * depth)?,
+        };
+        Some(rounded(ms(written.took)))
     };
     drop(progress);
     Ok(Figures {
+        of,
         depth,
         levels,
         resumed,
@@ -144,7 +202,41 @@ fn figures(depth: u64, place: &Place, depths: usize) -> anyhow::Result<Figures> 
 }
 
 /// Runs a chain in this process, or goes on with it.
-pub(super) fn measure(store: &Path, depth: u64) -> anyhow::Result<Measured> {
+pub(super) fn measure(store: &Path, of: Levels, depth: u64) -> anyhow::Result<Measured> {
+    match of {
+        Levels::Actors => measure_actors(store, depth),
+        Levels::Runs => measure_runs(store, depth),
+    }
+}
+
+fn measure_runs(store: &Path, depth: u64) -> anyhow::Result<Measured> {
+    let id = format!("nest-{depth}");
+    client_runtime()?.block_on(async {
+        let engine = graphs::open(store, graphs::NEST).await?;
+        let runs = Graphs::of(&engine);
+        let resumed = runs.run(&id)?.is_some();
+        let peak_before = peak_bytes();
+        let began = Instant::now();
+        let input = Json::encode(&serde_json::json!({ "depth": depth }))?;
+        let output = graphs::run(&engine, Run::new("nest", input).with_id(&id)).await?;
+        let total_ms = ms(began.elapsed());
+        let (metrics, peak_bytes) = (engine.metrics(), peak_bytes());
+        let rows_per_level = runs.run(&id)?.map_or(0, |run| run.token_count) + runs.last_event(&id)?;
+        engine.stop(GRACE).await;
+        let output: serde_json::Value = output.decode()?;
+        Ok(Measured {
+            levels: output["levels"].as_u64().context("the run gave no number of levels")?,
+            resumed,
+            total_ms,
+            batch_turns_mean: ratio(metrics.turns_committed as f64, metrics.commits as f64),
+            peak_bytes,
+            grown_bytes: peak_bytes.saturating_sub(peak_before),
+            rows_per_level,
+        })
+    })
+}
+
+fn measure_actors(store: &Path, depth: u64) -> anyhow::Result<Measured> {
     let name = format!("nest-{depth}");
     let (first, request) = (chain::first(&name), RequestId::given(&name)?);
     let store = Arc::new(SqliteStore::open(store)?);
@@ -166,6 +258,7 @@ pub(super) fn measure(store: &Path, depth: u64) -> anyhow::Result<Measured> {
             batch_turns_mean: ratio(metrics.turns_committed as f64, metrics.commits as f64),
             peak_bytes,
             grown_bytes: peak_bytes.saturating_sub(peak_before),
+            rows_per_level: 2,
         })
     })
 }

@@ -5,6 +5,11 @@
 
 mod bench;
 mod command;
+mod examples;
 mod interruption;
+mod killed;
 mod resume;
+mod run;
+mod terminal;
 mod usage;
+mod validate;
