@@ -38,8 +38,8 @@ pub const LINEAGE_MAX: usize = 64;
 /// Tokens and group instances active in one branch, outside of groups inside it. They are kept in one row.
 pub const BRANCH_ACTIVE_MAX: usize = 1_000;
 
-/// Fields of `state` or `output` that an expression sees which asks for all of them.
-pub const CONTEXT_FIELDS_MAX: usize = 1_000;
+/// Fields of `state` or `output` that may be read together, as by `size(state)`, or by a run's output that is all of `output`. A run with more fails.
+pub const CONTEXT_FIELDS_MAX: usize = 5_000;
 
 /// Signals kept for a run that nobody waits for yet.
 pub const SIGNALS_KEPT_MAX: u64 = 10_000;

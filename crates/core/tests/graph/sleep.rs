@@ -58,7 +58,7 @@ fn until_when_is_told() {
     output(world.run("w", json!({})));
     assert_eq!(
         world.told("r", "token.waiting"),
-        [json!({ "token": 1, "node": "a", "status": "sleeping", "until": 1_010_000 })]
+        [json!({ "token": 1, "node": "a", "status": "sleeping", "until": "1970-01-01T00:16:50.000Z" })]
     );
 }
 

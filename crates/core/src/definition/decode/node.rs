@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::super::DefinitionKind;
 use super::super::check::NodePlaces;
 use super::super::names::{self, listed};
+use super::super::task::TaskRun;
 use super::super::tree::{Content, Field};
 use super::super::workflow::{Assignment, Node, Work};
 use super::expressions::Sight;
@@ -40,7 +41,11 @@ impl Decoder<'_, '_> {
             return (node, places);
         }
         let Some(object) = self.object(&field.value, "a node", &FIELDS) else { return (node, places) };
-        node.work = self.work(&object, owner).unwrap_or(Work::Pass);
+        let work = self.work(&object, owner);
+        if work.is_some() || object.those(&WORKS).is_empty() {
+            self.warn_of_idle_fields(&object, work.as_ref().unwrap_or(&Work::Pass));
+        }
+        node.work = work.unwrap_or(Work::Pass);
         node.input = object.get("input").and_then(|field| self.template(&field.value, Sight::before(owner)));
         if let Some(field) = object.get("output") {
             (node.output, places.writes) = self.assignments(field, owner).into_iter().unzip();
@@ -48,6 +53,23 @@ impl Decoder<'_, '_> {
         node.timeout_ms = object.get("timeout").and_then(|field| self.timeout_ms(field));
         node.retry = object.get("retry").and_then(|field| self.retry(field));
         (node, places)
+    }
+
+    /// A timeout or a policy where nothing can take long or fail was hardly meant so.
+    fn warn_of_idle_fields(&mut self, object: &Object<'_>, work: &Work) {
+        let what = match work {
+            Work::Pass => "passes straight through",
+            Work::Sleep(_) => "only sleeps",
+            Work::Run(TaskRun::Value(_)) => "is computed in place",
+            Work::Task(_)
+            | Work::Run(TaskRun::Executor { .. } | TaskRun::Function(_))
+            | Work::Workflow(_)
+            | Work::Wait(_) => return,
+        };
+        for field in object.those(&["timeout", "retry"]) {
+            let message = format!("`{}` has no effect on a node that {what}", field.key);
+            self.problems.warning(field.key_at, message, "remove it".to_owned());
+        }
     }
 
     fn work(&mut self, object: &Object<'_>, owner: Owner) -> Option<Work> {

@@ -105,7 +105,7 @@ impl Decoder<'_, '_> {
         }
         let spawn = object.get("spawn").and_then(|field| match field.value.content {
             Content::Int(_) | Content::UInt(_) => {
-                self.whole(field, 1, u64::MAX).and_then(|number| Expression::parse(&number.to_string()).ok())
+                self.whole(field, 0, u64::MAX).and_then(|number| Expression::parse(&number.to_string()).ok())
             }
             Content::Null
             | Content::Bool(_)

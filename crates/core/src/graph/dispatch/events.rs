@@ -44,7 +44,7 @@ struct Waiting<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     signal: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    until: Option<Timestamp>,
+    until: Option<String>,
 }
 
 /// About an attempt of a task.
@@ -58,7 +58,7 @@ struct Attempt<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a Failure>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    due: Option<Timestamp>,
+    due: Option<String>,
 }
 
 /// About a run of another workflow.
@@ -138,7 +138,10 @@ impl Coordinator<'_, '_> {
         until: Option<Timestamp>,
     ) -> Result<(), TurnError> {
         let Token { id, node, status, .. } = token;
-        self.emit("token.waiting", &Waiting { token: *id, node, status: *status, signal, until })
+        self.emit(
+            "token.waiting",
+            &Waiting { token: *id, node, status: *status, signal, until: until.map(Timestamp::rfc3339) },
+        )
     }
 
     pub(super) fn emit_dispatched(&mut self, token: &Token, executor: &str) -> Result<(), TurnError> {
@@ -161,7 +164,7 @@ impl Coordinator<'_, '_> {
 
     pub(super) fn emit_retry(&mut self, token: &Token, due: Timestamp) -> Result<(), TurnError> {
         let Token { id, node, attempt, .. } = token;
-        let (executor, due) = (None, Some(due));
+        let (executor, due) = (None, Some(due.rfc3339()));
         self.emit("task.retry_scheduled", &Attempt { token: *id, node, attempt: *attempt, executor, error: None, due })
     }
 

@@ -178,11 +178,11 @@ impl Coordinator<'_, '_> {
         }
         self.rows.insert_group(id, group);
         self.rows.change_branch(token.branch())?.groups.push(id);
-        if total == 0 {
-            return self.synchronize(id);
+        if total > 0 {
+            self.ready.push(Ready::Open(id));
         }
-        self.ready.push(Ready::Open(id));
-        Ok(())
+        // It may fire at once, with nothing, or be impossible from the beginning.
+        self.synchronize(id)
     }
 
     /// Begins the next branch of a group instance.

@@ -23,10 +23,7 @@ impl Coordinator<'_, '_> {
             return Ok(());
         }
         self.attempt_with(token, |this, token| match &result.outcome {
-            Ok(result) => {
-                this.emit_task_completed(token)?;
-                this.finish_task(token, Value::from_json(result)?)
-            }
+            Ok(result) => this.finish_task(token, Value::from_json(result)?),
             Err(failure) => {
                 this.emit_task_failed(token, failure)?;
                 this.after_failed_attempt(token, failure.clone())
@@ -76,7 +73,9 @@ impl Coordinator<'_, '_> {
                 };
             }
         }
-        if token.status != Status::Pending {
+        let was_computed_in_place = token.status == Status::Pending;
+        if !was_computed_in_place {
+            self.emit_task_completed(token)?;
             self.stage_artifacts(token, &value)?;
         }
         self.complete(token, &value)

@@ -134,7 +134,12 @@ impl Rows<'_, '_> {
     fn names_of(&mut self, lineage: &[Place], root: ContextRoot) -> Result<Vec<String>, TurnError> {
         let prefix = context_key(&format!("{}.", root.name()));
         let end = prefix_end(&prefix);
-        let stored = self.turn.scan(Bound::Included(&prefix), Bound::Excluded(&end), limits::CONTEXT_FIELDS_MAX)?;
+        let stored = self.turn.scan(Bound::Included(&prefix), Bound::Excluded(&end), limits::CONTEXT_FIELDS_MAX + 1)?;
+        if stored.len() > limits::CONTEXT_FIELDS_MAX {
+            let (what, limit) =
+                ("number of fields of `state` or `output` that are read together", "CONTEXT_FIELDS_MAX");
+            return Err(TurnError::Limit { what, found: stored.len(), max: limits::CONTEXT_FIELDS_MAX, limit });
+        }
         let mut names: Vec<String> = stored.iter().map(|(key, _)| key[prefix.len()..].to_owned()).collect();
         let prefix = format!("{}.", root.name());
         for place in lineage {
