@@ -23,8 +23,9 @@ pub const TURN_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// How many effects one turn may have: a fan-out of 100,000 with an event each, and room to spare.
 pub const TURN_EFFECTS_MAX: usize = 1_000_000;
 
-/// Tokens whose work begins in one turn of a run; also about how many branches of a fan-out become one batch. The rest follows in the next turn.
-pub const TURN_TOKENS_MAX: usize = 10_000;
+/// Tokens whose work begins in one turn of a run: two or three milliseconds. The rest follows in the next turn, so that other actors of the shard have
+/// theirs in between, and the first branches are on disk and at work while the last are made.
+pub const TURN_TOKENS_MAX: usize = 250;
 
 /// Tokens of one run. A loop without a bound ends here, with `loop_limit`; a fan-out of 100,000 makes 200,000.
 pub const RUN_TOKENS_MAX: u64 = 1_000_000;

@@ -14,6 +14,7 @@ use crate::graph::protocol::{Letter, Outcome, Parent, Start};
 use crate::graph::source::{SharedWorkflow, pinned};
 use crate::graph::token::{Status, Token, TokenId};
 use crate::ids::ActorId;
+use crate::json::Json;
 use crate::turn::TurnError;
 
 impl Coordinator<'_, '_> {
@@ -80,7 +81,7 @@ impl Coordinator<'_, '_> {
                 }
                 Outcome::Failed(failure) => {
                     this.emit_child(ChildEvent::Failed, token, child.name(), &workflow, Some(failure))?;
-                    this.after_failed_attempt(token, failure.clone())
+                    this.after_failed_attempt(token, of_child(failure, child.name(), &workflow))
                 }
                 Outcome::Cancelled { reason } => {
                     this.emit_child(ChildEvent::Cancelled, token, child.name(), &workflow, None)?;
@@ -126,4 +127,18 @@ impl Coordinator<'_, '_> {
             Work::Pass | Work::Task(_) | Work::Run(_) | Work::Wait(_) | Work::Sleep(_) => token.node.clone(),
         })
     }
+}
+
+/// A child's failure as its parent tells it: the details say which run it was, and hold what the child said as the cause.
+fn of_child(failure: &Failure, run: &str, workflow: &str) -> Failure {
+    let mut details = serde_json::json!({ "run": run, "workflow": workflow });
+    let cause = failure.details.as_ref().and_then(|details| details.decode::<serde_json::Value>().ok());
+    // Of a long chain of causes only the last is kept: depth has no limit, details have.
+    if let Some(mut cause) = cause {
+        if let Some(fields) = cause.as_object_mut() {
+            fields.remove("cause");
+        }
+        details["cause"] = cause;
+    }
+    Failure { details: Json::encode(&details).ok(), ..failure.clone() }
 }

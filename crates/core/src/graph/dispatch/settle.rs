@@ -34,7 +34,7 @@ impl Coordinator<'_, '_> {
     /// A token that something can still happen to. Nothing when it is over, or inside of what is over.
     pub(super) fn active(&mut self, id: Option<TokenId>) -> Result<Option<Token>, TurnError> {
         let Some(id) = id.filter(|_| self.rows.kept.progress.ending.is_none()) else { return Ok(None) };
-        let Some(token) = self.rows.token(id)?.filter(|token| !token.status.is_terminal()) else { return Ok(None) };
+        let Some(token) = self.rows.take_token(id)?.filter(|token| !token.status.is_terminal()) else { return Ok(None) };
         let is_over = self.is_over_around(&token.lineage)?;
         Ok((!is_over).then_some(token))
     }

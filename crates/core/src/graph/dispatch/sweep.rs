@@ -14,7 +14,7 @@ use crate::json::Json;
 use crate::turn::{Entries, TurnError, prefix_end};
 
 /// Rows swept before looking whether the turn is full.
-const ROWS_AT_ONCE: usize = 1_000;
+const ROWS_AT_ONCE: usize = 250;
 
 impl Coordinator<'_, '_> {
     /// Sweeps a piece. `false` when there was nothing to sweep.

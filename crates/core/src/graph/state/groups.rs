@@ -228,7 +228,8 @@ impl Rows<'_, '_> {
     /// Begins a branch.
     pub(in crate::graph) fn insert_branch(&mut self, place: Place, branch: Branch) {
         self.changed_branches.insert((place.group, place.index));
-        self.kept.branches.insert((place.group, place.index), Held { branch: Some(branch), ..Held::default() });
+        let held = Held { branch: Some(branch), ..Held::default() };
+        self.kept.branches.insert((place.group, place.index), Box::new(held));
     }
 
     /// Ends a branch, together with what only it has seen.
@@ -247,7 +248,7 @@ impl Rows<'_, '_> {
         let key = (place.group, place.index);
         if !self.kept.branches.contains_key(&key) {
             let branch = self.turn.get(&branch_key(place.group, place.index))?;
-            self.kept.branches.insert(key, Held { branch, ..Held::default() });
+            self.kept.branches.insert(key, Box::new(Held { branch, ..Held::default() }));
         }
         Ok(self.kept.branches.get_mut(&key).expect("it was put there just above"))
     }

@@ -30,8 +30,9 @@ pub(super) struct Kept {
     pub(super) items: ItemsCache,
     pub(super) groups: BTreeMap<GroupId, Group>,
     /// Tokens that are active, as they are on disk.
-    tokens: BTreeMap<TokenId, Token>,
-    branches: BTreeMap<(GroupId, u64), Held>,
+    // Boxed, so that the maps move pointers and not what they point to.
+    tokens: BTreeMap<TokenId, Box<Token>>,
+    branches: BTreeMap<(GroupId, u64), Box<Held>>,
 }
 
 /// Open group instances kept in memory between turns.

@@ -19,7 +19,15 @@ impl Rows<'_, '_> {
     /// A token.
     pub(in crate::graph) fn token(&self, id: TokenId) -> Result<Option<Token>, TurnError> {
         match self.kept.tokens.get(&id) {
-            Some(token) => Ok(Some(token.clone())),
+            Some(token) => Ok(Some(Token::clone(token))),
+            None => self.turn.get(&token_key(id)),
+        }
+    }
+
+    /// A token that is about to be changed and written.
+    pub(in crate::graph) fn take_token(&mut self, id: TokenId) -> Result<Option<Token>, TurnError> {
+        match self.kept.tokens.remove(&id) {
+            Some(token) => Ok(Some(*token)),
             None => self.turn.get(&token_key(id)),
         }
     }
@@ -29,7 +37,7 @@ impl Rows<'_, '_> {
         if token.status.is_terminal() {
             self.kept.tokens.remove(&token.id);
         } else if self.kept.tokens.len() < TOKENS_KEPT_MAX {
-            self.kept.tokens.insert(token.id, token.clone());
+            self.kept.tokens.insert(token.id, Box::new(token.clone()));
         } else {
             self.kept.tokens.remove(&token.id);
         }
