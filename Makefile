@@ -2,6 +2,7 @@
 
 SEEDS ?= 1000
 FIRST ?= 0
+SCENARIO ?= all
 
 .PHONY: run test check sim bench
 
@@ -21,9 +22,9 @@ check:
 	cargo clippy --locked -p steadfast --features mutations -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
 
-## Random histories: make sim SEEDS=10000, and make sim SEEDS=1 FIRST=4711 to replay one.
+## Random histories: make sim SEEDS=10000, and make sim SEEDS=1 FIRST=4711 SCENARIO=graphs to replay one.
 sim:
-	cargo run --locked --release --quiet -p steadfast-sim -- $(SEEDS) $(FIRST)
+	cargo run --locked --release --quiet -p steadfast-sim -- $(SEEDS) $(FIRST) $(SCENARIO)
 
 ## The benchmarks in full: about a minute and a half on a machine that does nothing else.
 bench:

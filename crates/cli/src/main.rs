@@ -7,6 +7,7 @@ mod bench;
 mod definitions;
 mod json;
 mod run;
+mod simulate;
 mod usage;
 mod validate;
 
@@ -36,6 +37,8 @@ struct CommandLine {
 enum Command {
     /// Run a workflow file here and now, on an embedded store
     Run(run::Arguments),
+    /// Run your workflow through random crashes, delays and repeats
+    Simulate(simulate::Arguments),
     /// Check files of definitions and say everything that is wrong
     Validate(validate::Arguments),
     /// Measure this machine: durable turns, nesting, sleepers, recovery
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
     write_logs();
     let done = match command {
         Command::Run(arguments) => run::run(&arguments),
+        Command::Simulate(arguments) => simulate::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Validate(arguments) => validate::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::BenchChild { order } => bench::child::work(&order).map(|()| ExitCode::SUCCESS),

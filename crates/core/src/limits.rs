@@ -23,9 +23,9 @@ pub const TURN_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// How many effects one turn may have: a fan-out of 100,000 with an event each, and room to spare.
 pub const TURN_EFFECTS_MAX: usize = 1_000_000;
 
-/// Tokens whose work begins in one turn of a run: two or three milliseconds. The rest follows in the next turn, so that other actors of the shard have
-/// theirs in between, and the first branches are on disk and at work while the last are made.
-pub const TURN_TOKENS_MAX: usize = 250;
+/// Tokens whose work begins in one turn of a run, so that a fan-out of 10,000 is one batch: about a tenth of a second. The rest follows in the next turn,
+/// and other actors have theirs in between.
+pub const TURN_TOKENS_MAX: usize = 10_000;
 
 /// Tokens of one run. A loop without a bound ends here, with `loop_limit`; a fan-out of 100,000 makes 200,000.
 pub const RUN_TOKENS_MAX: u64 = 1_000_000;
@@ -59,6 +59,9 @@ pub const SCAN_ROWS_MAX: usize = 10_000;
 
 /// The message kept of a failure. The whole of a long one is in the log of whoever failed.
 pub const FAILURE_MESSAGE_BYTES_MAX: usize = 4 * 1024;
+
+/// Details of a failure inside a run: they go with every token that comes after, on an error path.
+pub const FAILURE_DETAILS_BYTES_MAX: usize = 8 * 1024;
 
 /// Tries of one message before it becomes a dead letter.
 pub const MESSAGE_ATTEMPTS_MAX: u32 = 3;

@@ -1,7 +1,7 @@
 //! Many deadlines over an actor's one alarm.
 //!
-//! Owns the keys under `timer/` and `timer.at/` in the storage of an actor that uses it, and that actor's alarm: after every call
-//! the alarm stands at the earliest deadline. Holds nothing in memory: setting, clearing and finding the earliest
+//! Owns the keys under `timer/` and `timer.at/` in the storage of an actor that uses it, and that actor's alarm: after every [`set`], [`clear`]
+//! and [`take_due`] the alarm stands at the earliest deadline. Holds nothing in memory: setting, clearing and finding the earliest
 //! cost a few reads and writes, whether there are three timers or a hundred thousand.
 
 use std::ops::Bound;
@@ -17,28 +17,21 @@ const TIMES: &str = "timer.at/";
 
 /// Sets the timer `name`, in place of what it was set to before.
 pub fn set(turn: &mut Turn<'_>, name: &str, due: Timestamp) -> Result<(), TurnError> {
-    remove(turn, name)?;
-    turn.put(&format!("{TIMERS}{name}"), &due)?;
-    turn.put(&time_key(due, name), &())?;
+    note(turn, name, due)?;
     arm_earliest(turn)
 }
 
 /// Clears the timer `name`; nothing happens when it is not set.
 pub fn clear(turn: &mut Turn<'_>, name: &str) -> Result<(), TurnError> {
-    remove(turn, name)?;
+    forget(turn, name)?;
     arm_earliest(turn)
 }
 
-/// Clears many timers at once. The earliest of those left is looked for only once: a search passes over what this turn has removed, so one
-/// for each would cost the square of their number.
-pub fn clear_all(turn: &mut Turn<'_>, names: &[String]) -> Result<(), TurnError> {
-    if names.is_empty() {
-        return Ok(());
-    }
-    for name in names {
-        remove(turn, name)?;
-    }
-    arm_earliest(turn)
+/// As [`set`], but leaves the alarm to [`arm_earliest`]: for a turn that changes many timers.
+pub fn note(turn: &mut Turn<'_>, name: &str, due: Timestamp) -> Result<(), TurnError> {
+    forget(turn, name)?;
+    turn.put(&format!("{TIMERS}{name}"), &due)?;
+    turn.put(&time_key(due, name), &())
 }
 
 /// Takes up to `limit` timers that are due, earliest first. Where more are due the alarm stands at once again.
@@ -56,7 +49,8 @@ pub fn take_due(turn: &mut Turn<'_>, limit: usize) -> Result<Vec<String>, TurnEr
     Ok(names)
 }
 
-fn remove(turn: &mut Turn<'_>, name: &str) -> Result<(), TurnError> {
+/// As [`clear`], but leaves the alarm to [`arm_earliest`].
+pub fn forget(turn: &mut Turn<'_>, name: &str) -> Result<(), TurnError> {
     let key = format!("{TIMERS}{name}");
     if let Some(due) = turn.get::<Timestamp>(&key)? {
         turn.delete(&key);
@@ -65,7 +59,8 @@ fn remove(turn: &mut Turn<'_>, name: &str) -> Result<(), TurnError> {
     Ok(())
 }
 
-fn arm_earliest(turn: &mut Turn<'_>) -> Result<(), TurnError> {
+/// Puts the alarm where the earliest timer is.
+pub fn arm_earliest(turn: &mut Turn<'_>) -> Result<(), TurnError> {
     let end = prefix_end(TIMES);
     let earliest = turn.scan(Bound::Included(TIMES), Bound::Excluded(&end), 1)?;
     match earliest.first() {

@@ -2,15 +2,21 @@
 //!
 //! Owns a world in which the engine's own state machines run without threads and without a clock. A seed decides the order of
 //! everything: turns, deliveries, commits, crashes at any point of a commit, commits that fail or seem to, eviction between turns, repeated
-//! and late results, jumps of the clock. A failing seed prints itself and replays exactly. Start reading at [`simulate`].
+//! and late results, jumps of the clock. A failing seed prints itself and replays exactly.
+//!
+//! What is asked in that world, what tasks give there and what must be true is a *scenario*. There are two: [`actors`], small ones that show
+//! the runtime ([`simulate`]), and [`graphs`], runs of random workflows ([`graphs::simulate`]) or of a user's
+//! ([`graphs::simulate_workflow`]). Start reading at `world`.
 
 pub mod actors;
 mod clients;
+mod disk;
+pub mod graphs;
 mod history;
-mod invariants;
 pub mod plan;
 mod process;
 mod random;
+mod scenario;
 mod store;
 mod world;
 
@@ -18,6 +24,7 @@ pub use history::History;
 pub use steadfast::mutation::Mutation;
 
 use plan::Plan;
+use scenario::Scenario;
 use world::World;
 
 /// A promise was broken.
@@ -36,6 +43,8 @@ pub struct Survived {
     pub history: History,
     /// How many commits there were.
     pub commits: u64,
+    /// How many times the process ended.
+    pub crashes: u64,
 }
 
 impl std::fmt::Display for Violation {
@@ -45,14 +54,20 @@ impl std::fmt::Display for Violation {
     }
 }
 
-/// Runs the simulation of `seed` with the faults of `plan`.
+/// Runs the simulation of `seed`, of the small actors, with the faults of `plan`.
 ///
 /// A [`Mutation`] other than `None` has an effect only in a build with the feature `mutations`.
 pub fn simulate(seed: u64, plan: Plan, mutation: Mutation) -> Result<Survived, Box<Violation>> {
-    let mut world =
-        World::new(seed, plan, mutation).map_err(|what| Box::new(Violation { what, history: History::default() }))?;
+    let actors = actors::scenario::Actors { operations_max: plan.operations };
+    run(actors, seed, plan, mutation).map(|world| world.survived())
+}
+
+/// Runs a scenario. The world as it is at the end.
+fn run<S: Scenario>(scenario: S, seed: u64, plan: Plan, mutation: Mutation) -> Result<World<S>, Box<Violation>> {
+    let begun = World::new(scenario, seed, plan, mutation);
+    let mut world = begun.map_err(|what| Box::new(Violation { what, history: History::default() }))?;
     match world.run() {
-        Ok(()) => Ok(Survived { history: world.history, commits: world.commits }),
+        Ok(()) => Ok(world),
         Err(what) => Err(Box::new(Violation { what, history: world.history })),
     }
 }

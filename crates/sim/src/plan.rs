@@ -9,8 +9,12 @@ use crate::random::Random;
 pub struct Plan {
     /// Runners.
     pub runners: usize,
-    /// How many requests clients make.
+    /// How many requests clients of the small actors make.
     pub operations: usize,
+    /// How many things happen in the storm, at most.
+    pub actions: usize,
+    /// How many tasks run at once.
+    pub tasks_running: usize,
     /// Of a crash between any two actions, per thousand.
     pub crash_per_mille: u64,
     /// That a commit is cut off by a crash before it, after it, or while its outputs go.
@@ -25,6 +29,8 @@ pub struct Plan {
     pub evict: u64,
     /// That the clock jumps.
     pub clock_jump: u64,
+    /// That the clock jumps to the next alarm.
+    pub alarm_jump: u64,
     /// A crash at this commit, and nowhere else.
     pub crash_at: Option<(u64, CrashPoint)>,
 }
@@ -40,14 +46,21 @@ pub enum CrashPoint {
     DuringRelease,
 }
 
+/// Actions of the storm for each operation of the small actors.
+const ACTIONS_PER_OPERATION: usize = 40;
+
 impl Plan {
-    /// The faults of a seed.
+    /// The faults of a seed, for the small actors.
     #[must_use]
     pub fn of_seed(seed: u64) -> Self {
         let mut random = Random::new(seed ^ 0x51ee_d000);
+        let runners = random.between(1, 3) as usize;
+        let operations = random.between(10, 50) as usize;
         let mixed = Self {
-            runners: random.between(1, 3) as usize,
-            operations: random.between(10, 50) as usize,
+            runners,
+            operations,
+            actions: operations * ACTIONS_PER_OPERATION,
+            tasks_running: 2,
             crash_per_mille: random.between(0, 6),
             commit_crash: random.between(0, 8),
             commit_fails: random.between(0, 8),
@@ -55,6 +68,7 @@ impl Plan {
             late: random.between(0, 30),
             evict: random.between(0, 50),
             clock_jump: random.between(0, 5),
+            alarm_jump: 0,
             crash_at: None,
         };
         match seed % 5 {
@@ -78,6 +92,8 @@ impl Plan {
         Self {
             runners: 2,
             operations: 40,
+            actions: 40 * ACTIONS_PER_OPERATION,
+            tasks_running: 2,
             crash_per_mille: 0,
             commit_crash: 0,
             commit_fails: 0,
@@ -85,13 +101,49 @@ impl Plan {
             late: 0,
             evict: 0,
             clock_jump: 0,
+            alarm_jump: 0,
             crash_at: None,
         }
+    }
+
+    /// The faults of a seed, for workflows.
+    #[must_use]
+    pub fn of_workflow(seed: u64) -> Self {
+        let mut random = Random::new(seed ^ 0x06ea_f000);
+        let actions = random.between(200, 1_500) as usize;
+        let tasks_running = random.between(1, 8) as usize;
+        let alarm_jump = random.between(0, 30);
+        // A run has fewer commits than a world of small actors, so that each must be more dangerous.
+        let crash_per_mille = random.between(0, 25);
+        let of_seed = Self::of_seed(seed);
+        let commit_crash = of_seed.commit_crash + random.between(0, 20);
+        Self { actions, tasks_running, alarm_jump, crash_per_mille, commit_crash, ..of_seed }
+    }
+
+    /// No storm at all: everything happens as soon as it can, and nothing goes wrong.
+    #[must_use]
+    pub fn still() -> Self {
+        Self { actions: 0, tasks_running: 8, ..Self::without_faults() }
+    }
+
+    /// The same, but every actor is dropped from memory after every turn.
+    #[must_use]
+    pub fn always_evicting(self) -> Self {
+        Self { evict: 100, ..self }
     }
 
     /// The same, but nothing goes wrong any more.
     #[must_use]
     pub fn calm(&self) -> Self {
-        Self { runners: self.runners, operations: self.operations, ..Self::without_faults() }
+        Self {
+            runners: self.runners,
+            operations: self.operations,
+            actions: self.actions,
+            tasks_running: self.tasks_running,
+            // What is planned for a commit comes whenever that commit comes, and eviction is no fault.
+            crash_at: self.crash_at,
+            evict: if self.evict == 100 { 100 } else { 0 },
+            ..Self::without_faults()
+        }
     }
 }

@@ -15,6 +15,8 @@ use steadfast_core::ids::{ActorId, Shard};
 use steadfast_core::time::Timestamp;
 use steadfast_store::Store;
 
+use crate::plan::Plan;
+
 /// One life of the engine.
 pub(crate) struct Process {
     pub(crate) gather: Arc<Gather>,
@@ -29,13 +31,13 @@ pub(crate) struct Process {
 }
 
 /// Bounds so small that a simulation reaches them.
-fn settings(runners: usize) -> Settings {
+fn settings(plan: &Plan) -> Settings {
     Settings {
-        runners,
+        runners: plan.runners,
         resident_bytes_max: 8 * 1024,
         mailbox_bytes_max: 2_048,
         batch_turns_max: 12,
-        tasks_running_max: 2,
+        tasks_running_max: plan.tasks_running,
         tasks_queued_max: 3,
         ..Settings::default()
     }
@@ -46,11 +48,11 @@ impl Process {
     pub(crate) fn boot(
         store: &dyn Store,
         kinds: Arc<Kinds>,
-        runners: usize,
+        plan: &Plan,
         mutation: Mutation,
         now: Timestamp,
     ) -> Result<Self, String> {
-        let settings = settings(runners);
+        let (settings, runners) = (settings(plan), plan.runners);
         let boot = store.begin_boot().map_err(|error| error.to_string())?;
         let gather = Arc::new(Gather::new(boot, settings.batch_turns_max).with_mutation(mutation));
         let start = |number| {

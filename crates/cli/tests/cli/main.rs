@@ -10,6 +10,7 @@ mod interruption;
 mod killed;
 mod resume;
 mod run;
+mod simulate;
 mod terminal;
 mod usage;
 mod validate;

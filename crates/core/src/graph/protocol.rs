@@ -182,6 +182,8 @@ pub enum Started {
 pub enum Waited {
     /// The run has ended.
     Ended(Outcome),
+    /// It has not, and others want to wait too.
+    AskAgain,
     /// There is no such run.
     NotFound,
 }

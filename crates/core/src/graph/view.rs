@@ -128,7 +128,12 @@ pub struct EventView {
 pub fn run(storage: &dyn Storage, id: &str) -> Result<Option<RunView>, TurnError> {
     let Some(facts) = run::facts(storage)? else { return Ok(None) };
     let progress = run::progress(storage)?;
-    let (output, error, reason) = match run::decoded::<Outcome>(storage, run::OUTCOME)? {
+    // Rows are read one by one: an outcome that came after the progress was read is not yet part of it.
+    let outcome = match progress.ended_at {
+        Some(_) => run::decoded::<Outcome>(storage, run::OUTCOME)?,
+        None => None,
+    };
+    let (output, error, reason) = match outcome {
         None => (None, None, None),
         Some(Outcome::Completed(output)) => (Some(output), None, None),
         Some(Outcome::Failed(error)) => (None, Some(error), None),
@@ -154,10 +159,14 @@ pub fn run(storage: &dyn Storage, id: &str) -> Result<Option<RunView>, TurnError
 
 /// All tokens of a run that are written so far, in the order in which they were made.
 pub fn tokens(storage: &dyn Storage) -> Result<Vec<TokenView>, TurnError> {
+    // Those that wait at a join are kept with their branches. Read first, so that one whose join fires meanwhile is not missed; it may be found
+    // twice then, and what it is later counts.
+    let waiting: Vec<Token> =
+        all::<Arrival>(storage, ARRIVALS)?.into_iter().map(|(_, arrival)| arrival.token).collect();
     let mut tokens: Vec<Token> = all(storage, TOKENS)?.into_iter().map(|(_, token)| token).collect();
-    // Those that wait at a join are kept with their branches.
-    tokens.extend(all::<Arrival>(storage, ARRIVALS)?.into_iter().map(|(_, arrival)| arrival.token));
-    tokens.sort_unstable_by_key(|token| token.id);
+    tokens.extend(waiting);
+    tokens.sort_by_key(|token| token.id);
+    tokens.dedup_by_key(|token| token.id);
     Ok(tokens.into_iter().map(TokenView::from).collect())
 }
 
@@ -168,8 +177,10 @@ pub fn context(storage: &dyn Storage) -> Result<BTreeMap<String, Json>, TurnErro
 
 /// The run's artifacts.
 pub fn artifacts(storage: &dyn Storage) -> Result<Vec<ArtifactView>, TurnError> {
+    let is_completed = matches!(run::decoded::<Outcome>(storage, run::OUTCOME)?, Some(Outcome::Completed(_)));
+    let status = if is_completed { ArtifactStatus::Committed } else { ArtifactStatus::Staged };
     let view = |(name, artifact): (String, Artifact)| {
-        let Artifact { status, node, content, .. } = artifact;
+        let Artifact { node, content, .. } = artifact;
         Ok(ArtifactView { name, status, node, content: content.to_json()? })
     };
     all(storage, ARTIFACTS)?.into_iter().map(view).collect()

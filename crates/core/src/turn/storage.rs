@@ -50,10 +50,12 @@ pub fn scan_over<E>(
     }
     let mut above = writes.range::<str, _>((from, to)).peekable();
     let mut start: Bound<Arc<str>> = from.map(Arc::from);
+    // Twice as many each time: what `writes` hides is passed over in a few questions, not in one for each row.
+    let mut asked = limit;
     while found.len() < limit {
-        let wanted = limit - found.len();
-        let rows = below(start.as_ref().map(|key| &**key), wanted)?;
-        let is_exhausted = rows.len() < wanted;
+        let rows = below(start.as_ref().map(|key| &**key), asked)?;
+        let is_exhausted = rows.len() < asked;
+        asked = (asked * 2).min(limits::SCAN_ROWS_MAX);
         for (key, value) in rows {
             while found.len() < limit
                 && let Some((written_key, written)) = above.next_if(|(written_key, _)| **written_key < key)

@@ -228,14 +228,17 @@ fn everybody_who_waits_is_told_how_the_run_ended() {
 }
 
 #[test]
-fn more_callers_than_may_wait_are_refused() {
+fn of_more_callers_than_may_wait_the_first_is_told_to_ask_again() {
     let mut world = World::with(TASKS);
     world.start("r", "w", json!({}));
+    let before = world.replies.len();
     for _ in 0..steadfast_core::limits::RUN_WAITERS_MAX {
         world.send_request("r", &Command::Wait).unwrap();
     }
-    let refused = world.send_request("r", &Command::Wait).unwrap_err();
-    assert!(refused.to_string().contains("(`RUN_WAITERS_MAX`)"), "{refused}");
+    assert_eq!(world.replies.len(), before);
+    world.send_request("r", &Command::Wait).unwrap();
+    assert_eq!(world.replies.len(), before + 1);
+    assert_eq!(world.replies[before].1.as_str(), r#""ask_again""#);
 }
 
 #[test]

@@ -143,7 +143,7 @@ pub(crate) struct World {
     /// In the order in which they were dispatched.
     tasks: BTreeMap<u64, Pending>,
     task_numbers: BTreeMap<(ActorId, String), u64>,
-    replies: BTreeMap<RequestId, Json>,
+    pub(crate) replies: BTreeMap<RequestId, Json>,
     pub(crate) clock: Timestamp,
     pub(crate) turns: usize,
     /// What the last turn wrote.

@@ -63,9 +63,13 @@ impl Graphs {
 
     /// Waits for the end of a run.
     pub async fn wait(&self, run: &str) -> Result<Outcome, RunError> {
-        match self.ask(&self.actor(run)?, None, &Command::Wait).await? {
-            Waited::Ended(outcome) => Ok(outcome),
-            Waited::NotFound => Err(RunError::NotFound { run: run.to_owned() }),
+        let actor = self.actor(run)?;
+        loop {
+            match self.ask(&actor, None, &Command::Wait).await? {
+                Waited::Ended(outcome) => return Ok(outcome),
+                Waited::NotFound => return Err(RunError::NotFound { run: run.to_owned() }),
+                Waited::AskAgain => {}
+            }
         }
     }
 

@@ -231,6 +231,13 @@ fn is_equal(one: &Json, other: &Json) -> bool {
 
 /// Ids that callers choose: as those of requests, so that a child's id has room too.
 fn checked_id(id: String) -> Result<String, RunError> {
+    let is_like_a_childs = id.rsplit_once('.').is_some_and(|(_, digest)| {
+        digest.len() == 32 && digest.chars().all(|c| c.is_ascii_digit() || ('a'..='f').contains(&c))
+    });
+    if is_like_a_childs {
+        let message = format!("run id `{id}` ends as the ids of sub-workflows do, in a dot and 32 hexadecimal digits");
+        return Err(RunError::InvalidId { message });
+    }
     match steadfast_core::ids::RequestId::given(&id) {
         Ok(_) => Ok(id),
         Err(error) => Err(RunError::InvalidId { message: error.to_string().replace("request id", "run id") }),

@@ -1,13 +1,17 @@
 //! Small actors that show the runtime: used by the simulator, the benchmarks and the engine's tests.
 //!
-//! Owns nothing but them. Each has one file; none is for users.
+//! Each has one file; none is for users. The scenario in which the simulator sets them going is `scenario`, what its clients ask for is
+//! `wishes`, and what must come of it `invariants`.
 
 pub mod chain;
 pub mod counter;
 pub mod courier;
 pub mod errand;
 pub mod fragile;
+mod invariants;
+pub(crate) mod scenario;
 pub mod ticker;
+mod wishes;
 
 use steadfast_core::ids::ActorId;
 

@@ -138,7 +138,11 @@ impl Coordinator<'_, '_> {
 
     /// Looks whether a group instance's join fires, or whether the instance is over.
     pub(super) fn synchronize(&mut self, id: GroupId) -> Result<(), Trouble> {
-        let Some(group) = self.rows.group(id)? else { return Ok(()) };
+        let Some(group) = self.rows.group(id)?.cloned() else { return Ok(()) };
+        // Inside of what is over already nothing fires, and nothing fails, any more.
+        if self.is_over_around(&group.lineage)? {
+            return Ok(());
+        }
         let standing = group.standing(id);
         let join = group.join.and_then(|join| self.workflow.transition(TransitionIndex(join)).join.as_ref());
         match synchronization::decide(join, &standing) {

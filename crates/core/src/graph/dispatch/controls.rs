@@ -1,7 +1,8 @@
 //! Controls: cancel, pause, resume, and callers that wait.
 
 use super::Coordinator;
-use crate::graph::protocol::{Controlled, Outcome, RunStatus};
+use crate::graph::protocol::{Controlled, Outcome, RunStatus, Waited};
+use crate::graph::state::run::Waiters;
 use crate::ids::RequestId;
 use crate::limits;
 use crate::turn::TurnError;
@@ -9,15 +10,16 @@ use crate::turn::TurnError;
 impl Coordinator<'_, '_> {
     /// Ends the run, for this reason.
     pub(in crate::graph) fn cancel(&mut self, reason: Option<String>) -> Result<(), TurnError> {
-        if self.rows.kept.progress.ending.is_some() {
+        if self.rows.kept.progress.is_ending() {
             return Ok(());
         }
+        let reason = reason.map(|reason| crate::failure::bounded(&reason));
         self.begin_ending(Outcome::Cancelled { reason })
     }
 
     /// Lets what runs finish and begins nothing new.
     pub(in crate::graph) fn pause(&mut self) -> Result<Controlled, TurnError> {
-        if self.rows.kept.progress.status == RunStatus::Running {
+        if self.rows.kept.progress.status == RunStatus::Running && !self.rows.kept.progress.is_ending() {
             self.rows.kept.progress.status = RunStatus::Paused;
             self.emit("workflow.paused", &serde_json::json!({}))?;
         }
@@ -35,12 +37,17 @@ impl Coordinator<'_, '_> {
 
     /// Remembers somebody who is to be told how the run ended.
     pub(in crate::graph) fn add_waiter(&mut self, request: &RequestId) -> Result<(), TurnError> {
-        if self.rows.kept.progress.waiters >= limits::RUN_WAITERS_MAX {
-            let max = limits::RUN_WAITERS_MAX;
-            return Err(TurnError::failed(format!("{max} callers wait for this run already (`RUN_WAITERS_MAX`)")));
+        let Waiters { first, next } = self.rows.kept.progress.waiters;
+        // Whoever has waited longest may be gone for long; if not, it asks again.
+        if next - first >= limits::RUN_WAITERS_MAX {
+            let key = super::ending::waiter_key(first);
+            if let Some(oldest) = self.rows.turn.get::<RequestId>(&key)? {
+                self.rows.turn.reply(&oldest, &Waited::AskAgain)?;
+            }
+            self.rows.turn.delete(&key);
+            self.rows.kept.progress.waiters.first += 1;
         }
-        let number = self.rows.kept.progress.waiters;
-        self.rows.kept.progress.waiters += 1;
-        self.rows.turn.put(&super::ending::waiter_key(number), request)
+        self.rows.kept.progress.waiters.next += 1;
+        self.rows.turn.put(&super::ending::waiter_key(next), request)
     }
 }

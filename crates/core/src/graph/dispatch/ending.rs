@@ -3,18 +3,15 @@
 //! A run that fails or is cancelled ends in two steps: first it is decided how, which makes everything that still comes in of no interest;
 //! then, when all that was active is swept, it is told.
 
-use std::ops::Bound;
-
 use super::{Coordinator, Ready};
 use crate::expression::Reads;
 use crate::failure::Failure;
 use crate::graph::decision::Decision;
 use crate::graph::planning::completion;
 use crate::graph::protocol::{Letter, Outcome, Start, Waited};
-use crate::graph::state::run::OUTCOME;
+use crate::graph::state::run::{OUTCOME, Waiters};
 use crate::ids::RequestId;
-use crate::limits;
-use crate::turn::{Turn, TurnError, prefix_end};
+use crate::turn::{Turn, TurnError};
 
 /// Where callers are kept that wait for the end.
 const WAITERS: &str = "waiter/";
@@ -26,7 +23,7 @@ pub(super) fn waiter_key(number: u64) -> String {
 impl Coordinator<'_, '_> {
     /// The run fails.
     pub(in crate::graph) fn fail_run(&mut self, failure: Failure) -> Result<(), TurnError> {
-        if self.rows.kept.progress.ending.is_some() {
+        if self.rows.kept.progress.is_ending() {
             return Ok(());
         }
         self.trace(&Decision::FailRun { failure: failure.clone() })?;
@@ -63,7 +60,7 @@ impl Coordinator<'_, '_> {
             }
             self.complete_run()?;
         }
-        match self.rows.kept.progress.ending.clone() {
+        match self.rows.kept.progress.ending.take() {
             Some(outcome) => self.end_run(&outcome),
             None => Ok(()),
         }
@@ -98,7 +95,6 @@ impl Coordinator<'_, '_> {
         self.rows.turn.put(OUTCOME, outcome)?;
         self.rows.kept.progress.status = outcome.status();
         self.rows.kept.progress.ended_at = Some(now);
-        self.rows.kept.progress.ending = Some(outcome.clone());
         if self.workflow.timeout_ms.is_some() {
             self.clear_timer(super::RUN_TIMER)?;
         }
@@ -120,7 +116,7 @@ impl Coordinator<'_, '_> {
     fn settle_artifacts(&mut self, outcome: &Outcome) -> Result<(), TurnError> {
         match outcome {
             Outcome::Completed(_) => {
-                for artifact in self.rows.commit_artifacts()? {
+                for artifact in self.rows.artifact_names()? {
                     self.emit("artifact.committed", &serde_json::json!({ "artifact": artifact }))?;
                 }
                 Ok(())
@@ -134,19 +130,32 @@ impl Coordinator<'_, '_> {
             let ended = Letter::ChildEnded { token: parent.token, attempt: parent.attempt, outcome: outcome.clone() };
             self.rows.turn.send(&parent.actor, &ended.versioned())?;
         }
-        if self.rows.kept.progress.waiters == 0 {
+        Ok(())
+    }
+
+    /// Answers those who wait for the end of a run that has ended, as many as the turn has room for.
+    pub(super) fn answer_waiters(&mut self) -> Result<(), TurnError> {
+        if self.rows.kept.progress.ended_at.is_none() || !self.has_waiters() {
             return Ok(());
         }
-        let end = prefix_end(WAITERS);
-        let max = limits::RUN_WAITERS_MAX as usize;
-        for (key, stored) in self.rows.turn.scan(Bound::Included(WAITERS), Bound::Excluded(&end), max)? {
-            let waiter: RequestId =
-                stored.decode().map_err(|source| TurnError::Stored { key: key.to_string(), source })?;
+        let outcome: Option<Outcome> = self.rows.turn.get(OUTCOME)?;
+        let outcome = outcome.ok_or_else(|| TurnError::failed("the run's outcome is missing from its storage"))?;
+        let answer = Waited::Ended(outcome);
+        while self.has_waiters() && !self.is_full() {
+            let key = waiter_key(self.rows.kept.progress.waiters.first);
+            if let Some(waiter) = self.rows.turn.get::<RequestId>(&key)? {
+                self.rows.turn.reply(&waiter, &answer)?;
+            }
             self.rows.turn.delete(&key);
-            self.rows.turn.reply(&waiter, &Waited::Ended(outcome.clone()))?;
+            self.rows.kept.progress.waiters.first += 1;
         }
-        self.rows.kept.progress.waiters = 0;
         Ok(())
+    }
+
+    /// Whether anybody waits for the end.
+    pub(super) fn has_waiters(&self) -> bool {
+        let Waiters { first, next } = self.rows.kept.progress.waiters;
+        first < next
     }
 }
 

@@ -40,11 +40,13 @@ pub(super) struct Coordinator<'c, 't> {
     /// What can be done at once; the last one first, so that a branch goes as far as it can before the next one begins.
     ready: Vec<Ready>,
     entered: usize,
+    /// Whether the alarm must be looked at: once a turn, however many timers it moves.
+    has_moved_timers: bool,
 }
 
 /// Something that can be done at once.
 enum Ready {
-    /// A token's work begins. It is not on disk yet.
+    /// A token's work begins. What it is now may not be on disk yet.
     Enter(Box<Token>),
     /// A group instance has branches without a token.
     Open(GroupId),
@@ -67,19 +69,32 @@ impl<'c, 't> Coordinator<'c, 't> {
         definitions: &'c dyn Definitions,
         workflow: SharedWorkflow,
     ) -> Self {
-        Self { rows: Rows::new(turn, kept), definitions, workflow, ready: Vec::new(), entered: 0 }
+        Self {
+            rows: Rows::new(turn, kept),
+            definitions,
+            workflow,
+            ready: Vec::new(),
+            entered: 0,
+            has_moved_timers: false,
+        }
     }
 
-    /// Does what is ready, tidies up, and ends the run if it is over. Nothing of the run is written before.
+    /// Tidies up, does what is ready, and ends the run if it is over. Tidying comes first: what a fired join has left behind must not go on while a large
+    /// run goes ahead.
     pub(super) fn finish(mut self) -> Result<(), TurnError> {
-        loop {
+        while !self.is_full() {
+            let has_swept = self.sweep_some()?;
             self.take_steps()?;
-            if self.is_full() || !self.sweep_some()? {
+            if !has_swept && self.rows.kept.progress.sweeps.is_empty() {
                 break;
             }
         }
         self.put_off()?;
         self.end_if_over()?;
+        self.answer_waiters()?;
+        if self.has_moved_timers {
+            crate::timers::arm_earliest(self.rows.turn)?;
+        }
         if self.wants_another_turn() && !self.rows.kept.progress.is_continued {
             self.rows.kept.progress.is_continued = true;
             let myself = self.rows.turn.actor().clone();

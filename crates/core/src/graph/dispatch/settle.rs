@@ -8,7 +8,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::graph::decision::Decision;
 use crate::graph::planning::completion::explained;
 use crate::graph::planning::routing::{self, Done};
-use crate::graph::state::artifacts::{Artifact, ArtifactStatus};
+use crate::graph::state::artifacts::Artifact;
 use crate::graph::token::{Place, Status, Token, TokenId};
 use crate::limits;
 use crate::retry::{AfterFailure, Retry};
@@ -33,8 +33,10 @@ impl Coordinator<'_, '_> {
 
     /// A token that something can still happen to. Nothing when it is over, or inside of what is over.
     pub(super) fn active(&mut self, id: Option<TokenId>) -> Result<Option<Token>, TurnError> {
-        let Some(id) = id.filter(|_| self.rows.kept.progress.ending.is_none()) else { return Ok(None) };
-        let Some(token) = self.rows.take_token(id)?.filter(|token| !token.status.is_terminal()) else { return Ok(None) };
+        let Some(id) = id.filter(|_| !self.rows.kept.progress.is_ending()) else { return Ok(None) };
+        let Some(token) = self.rows.take_token(id)?.filter(|token| !token.status.is_terminal()) else {
+            return Ok(None);
+        };
         let is_over = self.is_over_around(&token.lineage)?;
         Ok((!is_over).then_some(token))
     }
@@ -111,6 +113,7 @@ impl Coordinator<'_, '_> {
 
     /// Tries again if the policy says so, otherwise gives up.
     pub(super) fn after_failed_attempt(&mut self, token: &mut Token, failure: Failure) -> Result<(), Trouble> {
+        let failure = with_bounded_details(failure);
         let policy = self.retry_policy(token)?.filter(|_| failure.retryable);
         let key = format!("{}/{}", self.rows.turn.actor(), task_name(token));
         let now = self.rows.turn.now();
@@ -195,7 +198,6 @@ impl Coordinator<'_, '_> {
                 return Err(Trouble::Token(Failure::last(FailureKind::InvalidOutput, &message)));
             }
             let artifact = Artifact {
-                status: ArtifactStatus::Staged,
                 node: token.node.clone(),
                 token: token.id,
                 at: self.rows.turn.now(),
@@ -212,6 +214,14 @@ impl Coordinator<'_, '_> {
         }
         Ok(())
     }
+}
+
+/// A failure without details that are too long to go with every token that comes after.
+fn with_bounded_details(mut failure: Failure) -> Failure {
+    if let Some(details) = failure.details.take_if(|details| details.bytes() > limits::FAILURE_DETAILS_BYTES_MAX) {
+        failure.details = crate::json::Json::encode(&serde_json::json!({ "omitted_bytes": details.bytes() })).ok();
+    }
+    failure
 }
 
 /// How long whoever was called asks us to wait, as `Retry-After` does.

@@ -3,6 +3,7 @@
 //! A signal goes to the token that has waited longest for it; one that nobody waits for yet is kept.
 
 use std::ops::Bound;
+use std::sync::Arc;
 
 use super::{Coordinator, Trouble};
 use crate::definition::workflow::NodeIndex;
@@ -19,6 +20,9 @@ const WAITS: &str = "wait/";
 
 /// Where signals are kept that nobody has waited for: `signal/<name>/<number>`.
 const SIGNALS: &str = "signal/";
+
+/// Waits read at once.
+const WAITS_PER_READ: usize = 100;
 
 /// Where a token waits: `waits/<token>` holds the key of its wait.
 fn waits_key(token: TokenId) -> String {
@@ -64,13 +68,7 @@ impl Coordinator<'_, '_> {
     pub(in crate::graph) fn on_signal(&mut self, name: &str, payload: &Json) -> Result<(), TurnError> {
         checked_name(&name.into()).map_err(TurnError::Failed)?;
         self.emit_signal(name, payload)?;
-        while let Some((key, _)) = self.first(&format!("{WAITS}{name}/"))? {
-            let id = key.rsplit('/').next().and_then(|digits| digits.parse().ok()).map(TokenId);
-            let waiting = self.active(id)?.filter(|token| token.status == Status::WaitingForSignal);
-            let Some(token) = waiting else {
-                self.rows.turn.delete(&key);
-                continue;
-            };
+        if let Some(token) = self.longest_waiting(name)? {
             return self.attempt_with(token, |this, token| {
                 this.stop_waiting(token)?;
                 this.stop_timeout(token)?;
@@ -87,6 +85,28 @@ impl Coordinator<'_, '_> {
         *received += 1;
         let key = format!("{SIGNALS}{name}/{received:010}");
         self.rows.turn.put_json(&key, payload.clone())
+    }
+
+    /// The token that has waited longest for a signal. Those inside of what is over, and not swept yet, are passed over.
+    fn longest_waiting(&mut self, name: &str) -> Result<Option<Token>, TurnError> {
+        let prefix = format!("{WAITS}{name}/");
+        let end = prefix_end(&prefix);
+        let mut from: Bound<Arc<str>> = Bound::Included(prefix.into());
+        loop {
+            let waits = self.rows.turn.scan(from.as_ref().map(|key| &**key), Bound::Excluded(&end), WAITS_PER_READ)?;
+            let is_last = waits.len() < WAITS_PER_READ;
+            for (key, _) in waits {
+                let id = key.rsplit('/').next().and_then(|digits| digits.parse().ok()).map(TokenId);
+                let waiting = self.active(id)?.filter(|token| token.status == Status::WaitingForSignal);
+                if waiting.is_some() {
+                    return Ok(waiting);
+                }
+                from = Bound::Excluded(key);
+            }
+            if is_last {
+                return Ok(None);
+            }
+        }
     }
 
     /// A token waits no longer.

@@ -51,7 +51,7 @@ impl Coordinator<'_, '_> {
 
     fn may_begin_work(&self) -> bool {
         let progress = &self.rows.kept.progress;
-        progress.ending.is_none() && progress.status == RunStatus::Running
+        !progress.is_ending() && progress.status == RunStatus::Running
     }
 
     /// Writes down what is ready and was not done.
@@ -75,7 +75,7 @@ impl Coordinator<'_, '_> {
     /// forgotten: its tokens are cancelled with all others.
     pub(in crate::graph) fn take_up(&mut self) -> Result<(), TurnError> {
         self.rows.kept.progress.is_continued = false;
-        let is_ending = self.rows.kept.progress.ending.is_some();
+        let is_ending = self.rows.kept.progress.is_ending();
         if !is_ending && !self.may_begin_work() {
             return Ok(());
         }
@@ -101,7 +101,10 @@ impl Coordinator<'_, '_> {
     /// Whether something is left that nothing else will set going.
     pub(super) fn wants_another_turn(&self) -> bool {
         let progress = &self.rows.kept.progress;
-        !progress.sweeps.is_empty() || (self.has_steps() && (self.may_begin_work() || progress.ending.is_some()))
+        let has_unanswered = progress.ended_at.is_some() && self.has_waiters();
+        has_unanswered
+            || !progress.sweeps.is_empty()
+            || (self.has_steps() && (self.may_begin_work() || progress.is_ending()))
     }
 
     /// Whether steps were put off.

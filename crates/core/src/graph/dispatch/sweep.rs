@@ -14,7 +14,7 @@ use crate::json::Json;
 use crate::turn::{Entries, TurnError, prefix_end};
 
 /// Rows swept before looking whether the turn is full.
-const ROWS_AT_ONCE: usize = 250;
+const ROWS_AT_ONCE: usize = 1_000;
 
 impl Coordinator<'_, '_> {
     /// Sweeps a piece. `false` when there was nothing to sweep.
@@ -37,7 +37,11 @@ impl Coordinator<'_, '_> {
             self.rows.turn.delete(key);
         }
         if items.len() < ROWS_AT_ONCE {
-            self.rows.kept.progress.sweeps.retain(|other| *other != sweep);
+            // Almost always the last one: sweeping may have added others meanwhile.
+            let sweeps = &mut self.rows.kept.progress.sweeps;
+            if let Some(position) = sweeps.iter().rposition(|other| *other == sweep) {
+                sweeps.remove(position);
+            }
         }
         Ok(true)
     }
@@ -49,18 +53,19 @@ impl Coordinator<'_, '_> {
 
     fn sweep_branches(&mut self, sweep: Sweep, rows: &Entries) -> Result<(), TurnError> {
         let prefix = branches_of(sweep.group);
-        let mut tokens = Vec::with_capacity(rows.len());
         for (key, stored) in rows {
+            if self.is_full() {
+                break;
+            }
             let branch: Branch = decoded(key, stored)?;
             let index = key[prefix.len()..].parse().unwrap_or(u64::MAX);
-            tokens.extend(branch.tokens);
             for group in branch.groups {
                 self.close_instance(group, Arrivals::Cancel)?;
             }
             self.rows.remove_branch(Place { group: sweep.group, index, total: 0 })?;
+            self.entered += 1;
+            self.cancel_tokens(&branch.tokens)?;
         }
-        self.entered += rows.len();
-        self.cancel_tokens(&tokens)?;
         // So that the next scan does not find them again.
         self.rows.flush()
     }
@@ -71,32 +76,34 @@ impl Coordinator<'_, '_> {
             Arrivals::Cancel => Status::Cancelled,
         };
         for (key, stored) in rows {
+            if self.is_full() {
+                break;
+            }
             let Arrival { mut token, .. } = decoded(key, stored)?;
             self.change_status(&mut token, status)?;
             self.rows.save_token(&token)?;
             self.emit_ended(&token, None)?;
             self.rows.turn.delete(key);
+            self.entered += 1;
         }
-        self.entered += rows.len();
         Ok(())
     }
 
     /// Cancels tokens, together with what is under way for them.
     pub(super) fn cancel_tokens(&mut self, ids: &[TokenId]) -> Result<(), TurnError> {
-        let mut timers = Vec::new();
         for id in ids {
             let Some(mut token) = self.unsaved(*id).map_or_else(|| self.rows.token(*id), |token| Ok(Some(token)))?
             else {
                 return Err(TurnError::failed(format!("token {id} is missing from the run's storage")));
             };
             if !token.status.is_terminal() {
-                self.call_off(&token, &mut timers)?;
+                self.call_off(&token)?;
                 self.change_status(&mut token, Status::Cancelled)?;
                 self.rows.save_token(&token)?;
                 self.emit_ended(&token, None)?;
             }
         }
-        crate::timers::clear_all(self.rows.turn, &timers)
+        Ok(())
     }
 
     /// A token of this turn that is not on disk yet; its work does not begin any more.
@@ -110,25 +117,19 @@ impl Coordinator<'_, '_> {
     }
 
     /// Ends what is under way for a token.
-    fn call_off(&mut self, token: &Token, timers: &mut Vec<String>) -> Result<(), TurnError> {
+    fn call_off(&mut self, token: &Token) -> Result<(), TurnError> {
         match token.status {
             Status::Dispatched | Status::Executing => self.rows.turn.cancel(&task_name(token)),
             Status::WaitingForSubworkflow => {
-                timers.push(super::timers::timeout(token.id));
+                self.clear_timer(&super::timers::timeout(token.id))?;
                 self.cancel_child(token)
             }
             Status::WaitingForSignal => {
-                timers.push(super::timers::timeout(token.id));
+                self.clear_timer(&super::timers::timeout(token.id))?;
                 self.stop_waiting(token)
             }
-            Status::Sleeping => {
-                timers.push(super::timers::sleep(token.id));
-                Ok(())
-            }
-            Status::Retrying => {
-                timers.push(super::timers::retry(token.id));
-                Ok(())
-            }
+            Status::Sleeping => self.clear_timer(&super::timers::sleep(token.id)),
+            Status::Retrying => self.clear_timer(&super::timers::retry(token.id)),
             Status::Pending
             | Status::WaitingForSiblings
             | Status::WaitingForAgent

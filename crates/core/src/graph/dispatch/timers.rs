@@ -32,11 +32,13 @@ pub(super) fn join(group: GroupId) -> String {
 
 impl Coordinator<'_, '_> {
     pub(super) fn set_timer(&mut self, name: &str, due: Timestamp) -> Result<(), TurnError> {
-        crate::timers::set(self.rows.turn, name, due)
+        self.has_moved_timers = true;
+        crate::timers::note(self.rows.turn, name, due)
     }
 
     pub(super) fn clear_timer(&mut self, name: &str) -> Result<(), TurnError> {
-        crate::timers::clear(self.rows.turn, name)
+        self.has_moved_timers = true;
+        crate::timers::forget(self.rows.turn, name)
     }
 
     /// Takes the timers that are due.
@@ -60,7 +62,7 @@ impl Coordinator<'_, '_> {
     }
 
     fn on_run_timeout(&mut self) -> Result<(), TurnError> {
-        if self.rows.kept.progress.ending.is_some() {
+        if self.rows.kept.progress.is_ending() {
             return Ok(());
         }
         let limit = self.workflow.timeout_ms.unwrap_or(0);
@@ -69,7 +71,7 @@ impl Coordinator<'_, '_> {
     }
 
     fn on_join_timeout(&mut self, id: GroupId) -> Result<(), TurnError> {
-        if self.rows.kept.progress.ending.is_some() {
+        if self.rows.kept.progress.is_ending() {
             return Ok(());
         }
         let workflow = self.workflow.clone();

@@ -17,10 +17,12 @@ use crate::turn::{TurnError, prefix_end};
 /// Where artifacts are.
 pub(in crate::graph) const ARTIFACTS: &str = "artifact/";
 
-/// An artifact.
+/// Their names alone: a run that ends needs them, and not what may be megabytes each.
+const NAMES: &str = "artifact.name/";
+
+/// An artifact. Whether it is committed follows from how the run ended.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(in crate::graph) struct Artifact {
-    pub(in crate::graph) status: ArtifactStatus,
     pub(in crate::graph) node: Arc<str>,
     pub(in crate::graph) token: TokenId,
     pub(in crate::graph) at: Timestamp,
@@ -40,43 +42,34 @@ pub enum ArtifactStatus {
 impl Rows<'_, '_> {
     /// Stages an artifact, in place of one of the same name. `false` when there are as many as may be.
     pub(in crate::graph) fn stage(&mut self, name: &str, artifact: &Artifact) -> Result<bool, TurnError> {
-        let key = format!("{ARTIFACTS}{name}");
-        if self.turn.get::<Artifact>(&key)?.is_none() {
+        let name_key = format!("{NAMES}{name}");
+        if self.turn.get::<()>(&name_key)?.is_none() {
             if self.kept.progress.artifacts >= limits::ARTIFACTS_MAX as u64 {
                 return Ok(false);
             }
             self.kept.progress.artifacts += 1;
+            self.turn.put(&name_key, &())?;
         }
-        self.turn.put(&key, artifact)?;
+        self.turn.put(&format!("{ARTIFACTS}{name}"), artifact)?;
         Ok(true)
     }
 
-    /// Commits every staged artifact. Their names.
-    pub(in crate::graph) fn commit_artifacts(&mut self) -> Result<Vec<String>, TurnError> {
-        let mut names = Vec::new();
-        for (key, stored) in self.all_artifacts()? {
-            let mut artifact: Artifact =
-                stored.decode().map_err(|source| TurnError::Stored { key: key.to_string(), source })?;
-            artifact.status = ArtifactStatus::Committed;
-            self.turn.put(&key, &artifact)?;
-            names.push(key[ARTIFACTS.len()..].to_owned());
-        }
-        Ok(names)
-    }
-
-    /// Drops every staged artifact.
-    pub(in crate::graph) fn drop_artifacts(&mut self) -> Result<(), TurnError> {
-        for (key, _) in self.all_artifacts()? {
-            self.turn.delete(&key);
-        }
-        Ok(())
-    }
-
-    fn all_artifacts(&mut self) -> Result<crate::turn::Entries, TurnError> {
+    /// The names of all artifacts.
+    pub(in crate::graph) fn artifact_names(&mut self) -> Result<Vec<String>, TurnError> {
         if self.kept.progress.artifacts == 0 {
             return Ok(Vec::new());
         }
-        let end = prefix_end(ARTIFACTS);
-        self.turn.scan(Bound::Included(ARTIFACTS), Bound::Excluded(&end), limits::ARTIFACTS_MAX)
+        let end = prefix_end(NAMES);
+        let names = self.turn.scan(Bound::Included(NAMES), Bound::Excluded(&end), limits::ARTIFACTS_MAX)?;
+        Ok(names.into_iter().map(|(key, _)| key[NAMES.len()..].to_owned()).collect())
+    }
+
+    /// Drops every artifact.
+    pub(in crate::graph) fn drop_artifacts(&mut self) -> Result<(), TurnError> {
+        for name in self.artifact_names()? {
+            self.turn.delete(&format!("{ARTIFACTS}{name}"));
+            self.turn.delete(&format!("{NAMES}{name}"));
+        }
+        Ok(())
     }
 }

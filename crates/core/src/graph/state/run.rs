@@ -76,7 +76,7 @@ pub(in crate::graph) struct Progress {
     /// Whether the run has asked itself for another turn.
     #[serde(default)]
     pub(in crate::graph) is_continued: bool,
-    /// How it will have ended once everything is swept.
+    /// How it will have ended once everything is swept. Nothing any more when it has: see [`OUTCOME`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::graph) ending: Option<Outcome>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,9 +84,16 @@ pub(in crate::graph) struct Progress {
     /// Signals that nobody has waited for yet, and the number of the last one received.
     pub(in crate::graph) signals: (u64, u64),
     /// Callers that wait for the end.
-    pub(in crate::graph) waiters: u64,
+    pub(in crate::graph) waiters: Waiters,
     /// Artifacts staged.
     pub(in crate::graph) artifacts: u64,
+}
+
+/// Callers that wait, by the numbers of the first and of the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(in crate::graph) struct Waiters {
+    pub(in crate::graph) first: u64,
+    pub(in crate::graph) next: u64,
 }
 
 /// A group instance whose branches are to be tidied up.
@@ -107,6 +114,11 @@ pub(in crate::graph) enum Arrivals {
 }
 
 impl Progress {
+    /// Whether it is decided how the run ends, or has ended.
+    pub(in crate::graph) fn is_ending(&self) -> bool {
+        self.ending.is_some() || self.ended_at.is_some()
+    }
+
     pub(in crate::graph) fn new() -> Self {
         Self {
             status: RunStatus::Running,
@@ -119,7 +131,7 @@ impl Progress {
             ending: None,
             ended_at: None,
             signals: (0, 0),
-            waiters: 0,
+            waiters: Waiters::default(),
             artifacts: 0,
         }
     }

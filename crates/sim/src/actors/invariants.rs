@@ -5,42 +5,34 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use steadfast::commit::TaskStart;
 use steadfast_core::ids::{ActorId, Shard, TaskId};
 use steadfast_core::limits::PAGE_ROWS_MAX;
-use steadfast_core::time::Timestamp;
+use steadfast_store::Reader;
 use steadfast_store::rows::EventRow;
-use steadfast_store::{Reader, Store};
 
-use crate::actors::fragile::{Heard, Knock};
-use crate::actors::{courier, errand, fragile, ticker};
-use crate::clients::{Operation, What, unsure_counter};
-use crate::store::FaultyStore;
-use crate::world::World;
+use super::fragile::{Heard, Knock};
+use super::wishes::{What, unsure_counter};
+use super::{courier, errand, fragile, ticker};
+use crate::clients;
+use crate::disk::text;
+use crate::scenario::Seen;
 
-/// A task may only leave, start and run while its dispatch is on disk.
-pub(crate) fn task_is_on_disk(store: &FaultyStore, task: &TaskStart) -> Result<(), String> {
-    let reader = store.reader().map_err(text)?;
-    match reader.task(&task.actor, &task.task).map_err(text)? {
-        Some(row) if row.sequence == task.sequence => Ok(()),
-        Some(_) | None => Err(format!("task `{}` is to run or runs, but its dispatch is not on disk", task.task)),
-    }
-}
+type Operation = clients::Operation<What>;
 
 /// What must hold at any moment: nothing acknowledged is lost, nothing came out of order or early.
-pub(crate) fn after_a_crash(world: &World) -> Result<(), String> {
-    let reader = world.reader()?;
-    for (counter, sums) in counter_sums(&world.operations) {
-        let count = counted(&*reader, &counter)?;
+pub(super) fn after_a_crash(seen: &Seen<'_, What>) -> Result<(), String> {
+    let reader = seen.reader;
+    for (counter, sums) in counter_sums(seen.operations) {
+        let count = counted(reader, &counter)?;
         if count < sums.answered_requests {
             return Err(format!("{counter} holds {count}, but {} were acknowledged", sums.answered_requests));
         }
     }
-    for operation in &world.operations {
-        match &operation.what {
-            What::Deliver { from, to, .. } => couriers_are_in_order(&*reader, from, to)?,
-            What::Tick { ticker, start } => ticks_are_in_time(&*reader, ticker, start).map(drop)?,
-            What::Run { errand, task } => cancelled_task_is_gone(&*reader, errand, task)?,
+    for operation in seen.operations {
+        match &operation.wish {
+            What::Deliver { from, to, .. } => couriers_are_in_order(reader, from, to)?,
+            What::Tick { ticker, start } => ticks_are_in_time(reader, ticker, start).map(drop)?,
+            What::Run { errand, task } => cancelled_task_is_gone(reader, errand, task)?,
             What::Add { .. }
             | What::AddByMessage { .. }
             | What::Cancel { .. }
@@ -52,11 +44,11 @@ pub(crate) fn after_a_crash(world: &World) -> Result<(), String> {
 }
 
 /// What must hold when everything has come to its end: each effect once.
-pub(crate) fn at_the_end(world: &World) -> Result<(), String> {
-    after_a_crash(world)?;
-    let reader = world.reader()?;
-    for (counter, sums) in counter_sums(&world.operations) {
-        let count = counted(&*reader, &counter)?;
+pub(super) fn at_the_end(seen: &Seen<'_, What>) -> Result<(), String> {
+    after_a_crash(seen)?;
+    let reader = seen.reader;
+    for (counter, sums) in counter_sums(seen.operations) {
+        let count = counted(reader, &counter)?;
         let is_right = if counter == unsure_counter() {
             (sums.answered_requests..=sums.asked).contains(&count)
         } else {
@@ -66,18 +58,18 @@ pub(crate) fn at_the_end(world: &World) -> Result<(), String> {
             return Err(format!("{counter} holds {count}, and {sums:?}"));
         }
     }
-    only_fragile_actors_have_dead_letters(&*reader)?;
-    parcels_have_arrived(&*reader, &world.operations)?;
-    knocks_were_heard(&*reader, &world.operations)?;
-    for operation in &world.operations {
-        match &operation.what {
+    only_fragile_actors_have_dead_letters(reader)?;
+    parcels_have_arrived(reader, seen.operations)?;
+    knocks_were_heard(reader, seen.operations)?;
+    for operation in seen.operations {
+        match &operation.wish {
             What::Tick { ticker, start } => {
-                let ticks = ticks_are_in_time(&*reader, ticker, start)?;
+                let ticks = ticks_are_in_time(reader, ticker, start)?;
                 if operation.answer.is_some() && ticks != start.times {
                     return Err(format!("{ticker} ticked {ticks} times, not {}", start.times));
                 }
             }
-            What::Run { errand, task } => task_ended_once(&*reader, errand, task)?,
+            What::Run { errand, task } => task_ended_once(reader, errand, task)?,
             What::Nest { chain, depth } => {
                 let levels: Option<u64> = operation.answer.as_ref().and_then(|answer| answer.decode().ok());
                 if levels != Some(*depth) {
@@ -94,36 +86,6 @@ pub(crate) fn at_the_end(world: &World) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether nothing waits on disk.
-pub(crate) fn is_at_rest(store: &FaultyStore) -> Result<bool, String> {
-    let reader = store.reader().map_err(text)?;
-    for shard in Shard::all() {
-        let has_messages = !reader.messages(shard, None, 1).map_err(text)?.is_empty();
-        let has_tasks = !reader.tasks(shard, None, 1).map_err(text)?.is_empty();
-        let has_alarms = !reader.alarms(shard, (Timestamp(0), ""), Timestamp::MAX, 1).map_err(text)?.is_empty();
-        if has_messages || has_tasks || has_alarms {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-/// What waits, for the message of a world that never ends.
-pub(crate) fn what_is_left(world: &World) -> String {
-    let open = world.operations.iter().filter(|operation| !operation.is_over()).map(|operation| &operation.what);
-    let mut left = vec![format!("operations {:?}", open.collect::<Vec<_>>())];
-    if let Ok(reader) = world.reader() {
-        for shard in Shard::all() {
-            left.extend(reader.messages(shard, None, 3).into_iter().flatten().map(|row| format!("{row:?}")));
-            left.extend(reader.tasks(shard, None, 3).into_iter().flatten().map(|row| format!("{row:?}")));
-            let alarms = reader.alarms(shard, (Timestamp(0), ""), Timestamp::MAX, 3);
-            left.extend(alarms.into_iter().flatten().map(|row| format!("{row:?}")));
-            left.extend(reader.dead_letters(shard, None, 3).into_iter().flatten().map(|row| format!("{row:?}")));
-        }
-    }
-    left.join("; ").chars().take(4_000).collect()
-}
-
 /// What clients asked of one counter.
 #[derive(Debug, Default)]
 struct Sums {
@@ -135,10 +97,10 @@ struct Sums {
 fn counter_sums(operations: &[Operation]) -> BTreeMap<ActorId, Sums> {
     let mut sums: BTreeMap<ActorId, Sums> = BTreeMap::new();
     for operation in operations.iter().filter(|operation| operation.asked > 0) {
-        if let What::Add { counter, add } | What::AddByMessage { counter, add } = &operation.what {
+        if let What::Add { counter, add } | What::AddByMessage { counter, add } = &operation.wish {
             let of_counter = sums.entry(counter.clone()).or_default();
             of_counter.asked += add;
-            if operation.answer.is_some() && matches!(operation.what, What::Add { .. }) {
+            if operation.answer.is_some() && matches!(operation.wish, What::Add { .. }) {
                 of_counter.answered_requests += add;
             }
         }
@@ -162,7 +124,7 @@ fn couriers_are_in_order(reader: &dyn Reader, from: &ActorId, to: &ActorId) -> R
 fn parcels_have_arrived(reader: &dyn Reader, operations: &[Operation]) -> Result<(), String> {
     let mut expected: BTreeMap<(&ActorId, &ActorId), u64> = BTreeMap::new();
     for operation in operations {
-        if let What::Deliver { from, to, count } = &operation.what {
+        if let What::Deliver { from, to, count } = &operation.wish {
             *expected.entry((from, to)).or_default() += count;
         }
     }
@@ -178,7 +140,7 @@ fn parcels_have_arrived(reader: &dyn Reader, operations: &[Operation]) -> Result
 fn knocks_were_heard(reader: &dyn Reader, operations: &[Operation]) -> Result<(), String> {
     let mut expected: BTreeMap<&ActorId, (Heard, u64)> = BTreeMap::new();
     for operation in operations {
-        if let What::Knock { fragile, knock } = &operation.what {
+        if let What::Knock { fragile, knock } = &operation.wish {
             let (heard, unsure) = expected.entry(fragile).or_default();
             match knock {
                 Knock::Softly => heard.knocks += 1,
@@ -264,8 +226,4 @@ fn times_cancelled(events: &[EventRow], task: &str) -> usize {
 fn read<T: serde::de::DeserializeOwned>(reader: &dyn Reader, actor: &ActorId, key: &str) -> Result<Option<T>, String> {
     let found = reader.scan(actor, Bound::Included(key), Bound::Included(key), 1).map_err(text)?;
     found.first().map(|(_, value)| value.decode().map_err(text)).transpose()
-}
-
-fn text(error: impl std::fmt::Display) -> String {
-    error.to_string()
 }

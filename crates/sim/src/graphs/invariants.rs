@@ -1,0 +1,202 @@
+//! What must be true of runs, whatever happened.
+//!
+//! Owns the promises of the coordinator as checks on what is on disk and what clients were told. Never looks into a run's memory. What a
+//! history must be like is in [`super::story`].
+
+use std::collections::BTreeSet;
+use std::ops::Bound;
+
+use serde_json::Value;
+use steadfast_core::graph::KIND;
+use steadfast_core::graph::protocol::{Command, Outcome, RunStatus, Waited};
+use steadfast_core::graph::view::{self, ArtifactStatus, ArtifactView};
+use steadfast_core::ids::{ActorId, Shard};
+use steadfast_core::turn::prefix_end;
+use steadfast_store::Reader;
+
+use super::generate::ORDER;
+use super::story::Story;
+use super::wishes::{Asked, is_started};
+use crate::clients::Operation;
+use crate::disk::{OnDisk, text};
+use crate::scenario::Seen;
+
+/// Rows that belong to what is under way. A run that is over has none.
+const TRANSIENT: [&str; 11] = [
+    "group/",
+    "branch/",
+    "overlay/",
+    "arrived/",
+    "items/",
+    "step/",
+    "timer/",
+    "timer.at/",
+    "wait/",
+    "waits/",
+    "waiter/",
+];
+
+/// What must hold at any moment: every history is sound, and what a client was told is on disk.
+pub(super) fn after_a_crash(root: &ActorId, seen: &Seen<'_, Asked>) -> Result<(), String> {
+    for run in tree(seen.reader, root)? {
+        Story::of(seen.reader, &run)?;
+    }
+    match told(seen.operations)? {
+        None => Ok(()),
+        Some(told) => {
+            let stored = outcome(seen.reader, root)?;
+            if stored.as_ref() == Some(&told) {
+                Ok(())
+            } else {
+                Err(format!("a client was told that {root} ended with {told:?}, on disk is {stored:?}"))
+            }
+        }
+    }
+}
+
+/// What must hold when everything has come to its end.
+pub(super) fn at_the_end(root: &ActorId, seen: &Seen<'_, Asked>) -> Result<(), String> {
+    after_a_crash(root, seen)?;
+    no_dead_letters(seen.reader)?;
+    for operation in seen.operations {
+        let is_start = matches!(operation.wish.command, Command::Start(_));
+        if is_start && !operation.answer.as_ref().is_some_and(is_started) {
+            return Err(format!("{:?} was answered {:?}", operation.wish, operation.answer));
+        }
+    }
+    for run in tree(seen.reader, root)? {
+        is_over(seen.reader, &run).map_err(|what| format!("{run}: {what}"))?;
+    }
+    match told(seen.operations)? {
+        Some(Outcome::Completed(output)) => in_order(&output.decode().map_err(text)?),
+        Some(Outcome::Failed(_) | Outcome::Cancelled { .. }) => Ok(()),
+        None => Err(format!("nobody was told how {root} ended")),
+    }
+}
+
+/// What the client that waits for the end was told.
+pub(super) fn told(operations: &[Operation<Asked>]) -> Result<Option<Outcome>, String> {
+    let waits = |operation: &&Operation<Asked>| operation.wish.command == Command::Wait;
+    let Some(answer) = operations.iter().find(waits).and_then(|operation| operation.answer.as_ref()) else {
+        return Ok(None);
+    };
+    match answer.decode().map_err(text)? {
+        Waited::Ended(outcome) => Ok(Some(outcome)),
+        Waited::AskAgain => Err("nobody else waits, and the caller is told to ask again".to_owned()),
+        Waited::NotFound => Err("a run that was started is not found".to_owned()),
+    }
+}
+
+/// All runs that `root` has started, directly or not, and itself.
+fn tree(reader: &dyn Reader, root: &ActorId) -> Result<Vec<ActorId>, String> {
+    let mut found = vec![root.clone()];
+    let mut next = 0;
+    while let Some(run) = found.get(next) {
+        let children = Story::of(reader, run)?.children;
+        for child in children.keys() {
+            found.push(ActorId::new(KIND, child).map_err(text)?);
+        }
+        next += 1;
+    }
+    Ok(found)
+}
+
+fn outcome(reader: &dyn Reader, run: &ActorId) -> Result<Option<Outcome>, String> {
+    let stored = reader.get(run, "outcome").map_err(text)?;
+    stored.map(|json| json.decode().map_err(text)).transpose()
+}
+
+/// A run refuses only what must never reach it.
+fn no_dead_letters(reader: &dyn Reader) -> Result<(), String> {
+    for shard in Shard::all() {
+        if let Some(letter) = reader.dead_letters(shard, None, 1).map_err(text)?.first() {
+            return Err(format!("{} refused an input: {}; it was {}", letter.actor, letter.error, letter.input));
+        }
+    }
+    Ok(())
+}
+
+fn is_over(reader: &dyn Reader, run: &ActorId) -> Result<(), String> {
+    let storage = OnDisk { actor: run, reader };
+    let shown = view::run(&storage, run.name()).map_err(text)?.ok_or("there is no such run")?;
+    let story = Story::of(reader, run)?;
+    let told = story.end.clone().ok_or("its history has no end")?;
+    if told != format!("workflow.{}", shown.status.name()) {
+        return Err(format!("it is {}, but its history ends with `{told}`", shown.status.name()));
+    }
+    let tokens = view::tokens(&storage).map_err(text)?;
+    if let Some(active) = tokens.iter().find(|token| !token.status.is_terminal()) {
+        return Err(format!("token {} at `{}` is {}, although the run is over", active.id, active.node, active.status));
+    }
+    let numbers: BTreeSet<u64> = tokens.iter().map(|token| token.id.0).collect();
+    let expected: BTreeSet<u64> = (1..=shown.token_count).collect();
+    if numbers != expected || numbers.len() != tokens.len() || story.ended != expected {
+        return Err(format!(
+            "it made {} tokens; on disk are {numbers:?}, and of {:?} its history tells the end",
+            shown.token_count, story.ended
+        ));
+    }
+    nothing_is_left(reader, run)?;
+    let artifacts = view::artifacts(&storage).map_err(text)?;
+    let is_final = |artifact: &ArtifactView| artifact.status == ArtifactStatus::Committed;
+    if !artifacts.iter().all(|artifact| is_final(artifact) && shown.status == RunStatus::Completed) {
+        return Err(format!("it is {}, but has the artifacts {artifacts:?}", shown.status.name()));
+    }
+    children_are_over(reader, &story)
+}
+
+fn nothing_is_left(reader: &dyn Reader, run: &ActorId) -> Result<(), String> {
+    for prefix in TRANSIENT {
+        let end = prefix_end(prefix);
+        let rows = reader.scan(run, Bound::Included(prefix), Bound::Excluded(&end), 1).map_err(text)?;
+        if let Some((key, value)) = rows.first() {
+            return Err(format!("the row `{key}` is left, with {value}"));
+        }
+    }
+    Ok(())
+}
+
+/// Every run that it started is over, and ended as it was told.
+fn children_are_over(reader: &dyn Reader, story: &Story) -> Result<(), String> {
+    for (child, told) in &story.children {
+        let actor = ActorId::new(KIND, child).map_err(text)?;
+        let storage = OnDisk { actor: &actor, reader };
+        let shown = view::run(&storage, child).map_err(text)?;
+        let status = shown.map(|run| run.status).ok_or_else(|| format!("its run {child} does not exist"))?;
+        let is_as_told = match told.as_deref() {
+            // It was called off, and may have come to its end at the same time.
+            Some("workflow.cancelled") => status.is_over(),
+            Some("workflow.completed") => status == RunStatus::Completed,
+            Some("workflow.failed") => status == RunStatus::Failed,
+            Some(_) | None => false,
+        };
+        if !is_as_told {
+            return Err(format!("its run {child} is {}, it was told {told:?}", status.name()));
+        }
+    }
+    Ok(())
+}
+
+/// Lists of branch numbers, under names that begin with [`ORDER`], grow: a join merges in the order of branches, whatever the order in which they
+/// arrived.
+fn in_order(output: &Value) -> Result<(), String> {
+    match output {
+        Value::Object(fields) => fields.iter().try_for_each(|(name, value)| match name.starts_with(ORDER) {
+            true => grows(name, value),
+            false => in_order(value),
+        }),
+        Value::Array(items) => items.iter().try_for_each(in_order),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
+    }
+}
+
+fn grows(name: &str, value: &Value) -> Result<(), String> {
+    let Value::Array(items) = value else { return Ok(()) };
+    items.iter().try_for_each(|item| grows(name, item))?;
+    let numbers: Vec<u64> = items.iter().filter_map(Value::as_u64).collect();
+    if numbers.is_sorted_by(|a, b| a < b) {
+        Ok(())
+    } else {
+        Err(format!("`{name}` was merged out of order: {numbers:?}"))
+    }
+}

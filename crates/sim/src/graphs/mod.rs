@@ -1,0 +1,101 @@
+//! Workflows under simulation: random ones, and those of a user.
+//!
+//! Owns the scenario of one run with all that it starts (`scenario`), what stands in for the outside (`stand_ins`), random workflows
+//! (`generate`), what must be true of every run (`invariants`, `story`) and the faults that show that this is looked at (`faults`).
+//! Start reading at [`simulate`].
+
+mod book;
+mod faults;
+mod generate;
+mod invariants;
+mod scenario;
+mod stand_ins;
+mod story;
+mod wishes;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use steadfast::mutation::Mutation;
+use steadfast_core::graph::protocol::Outcome;
+use steadfast_core::json::Json;
+
+pub use book::Book;
+pub use faults::Fault;
+pub use generate::{Generated, Mode, generate};
+
+use crate::plan::Plan;
+use crate::{History, Survived, Violation};
+use scenario::{Meddling, OneRun};
+
+/// A workflow that is to be simulated.
+#[derive(Debug, Clone)]
+pub struct Subject {
+    /// Its definition, and those of all that it names.
+    pub book: Arc<Book>,
+    /// Its name.
+    pub workflow: Arc<str>,
+    /// What it is given.
+    pub input: Json,
+    /// What signals bring, by their names. One that is not here brings an empty object.
+    pub signals: BTreeMap<String, Json>,
+}
+
+/// A run that went well, which is not to say that it completed.
+#[derive(Debug)]
+pub struct Ended {
+    /// What it took.
+    pub survived: Survived,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+impl Subject {
+    fn payload(&self, signal: &str) -> Json {
+        let empty = || Json::from_stored("{}");
+        self.signals.get(signal).cloned().unwrap_or_else(empty)
+    }
+}
+
+/// Simulates the random workflow of `seed` with the faults of `plan`.
+///
+/// What does not depend on timing must end as it does when nothing goes wrong.
+pub fn simulate(seed: u64, plan: Plan, fault: Fault) -> Result<Survived, Box<Violation>> {
+    let Generated { text, mode, subject } = generate(seed);
+    let described = |mut violation: Box<Violation>| {
+        violation.what = format!("{}\nThe workflow, {mode:?}:\n{text}", violation.what);
+        violation
+    };
+    let meddling = match mode {
+        Mode::Confluent => Meddling::Pausing,
+        Mode::Free => Meddling::Cancelling,
+    };
+    let ended = run(OneRun::new(&subject, seed, meddling, fault), seed, plan).map_err(described)?;
+    if mode == Mode::Confluent {
+        let still = run(OneRun::new(&subject, seed, Meddling::None, Fault::None), seed, Plan::still());
+        let expected = still.map_err(described)?.outcome;
+        if ended.outcome != expected {
+            let what = format!("the run ended with {:?}, undisturbed it ends with {expected:?}", ended.outcome);
+            return Err(described(Box::new(Violation { what, history: ended.survived.history })));
+        }
+    }
+    Ok(ended.survived)
+}
+
+/// Simulates a run of a workflow with the faults of `plan`.
+pub fn simulate_workflow(subject: &Subject, seed: u64, plan: Plan) -> Result<Ended, Box<Violation>> {
+    run(OneRun::new(subject, seed, Meddling::None, Fault::None), seed, plan)
+}
+
+fn run(run: OneRun, seed: u64, plan: Plan) -> Result<Ended, Box<Violation>> {
+    let world = crate::run(run, seed, plan, Mutation::None)?;
+    match invariants::told(&world.operations) {
+        Ok(Some(outcome)) => Ok(Ended { survived: world.survived(), outcome }),
+        Ok(None) => Err(violation("nobody was told how the run ended", world.history)),
+        Err(what) => Err(violation(&what, world.history)),
+    }
+}
+
+fn violation(what: &str, history: History) -> Box<Violation> {
+    Box::new(Violation { what: what.to_owned(), history })
+}
