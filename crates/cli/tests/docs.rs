@@ -46,6 +46,47 @@ fn every_steadfast_command_in_the_readme_runs() {
     }
 }
 
+/// The blocks of a document that are marked with `language`.
+fn blocks<'a>(document: &'a str, language: &str) -> Vec<&'a str> {
+    let fence = format!("```{language}\n");
+    document.split(&fence as &str).skip(1).map(|rest| rest.split("```").next().unwrap()).collect::<Vec<_>>()
+}
+
+#[test]
+fn every_command_in_the_guide_prints_what_the_guide_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let guide = read("docs/graphs.md");
+    for block in blocks(&guide, "yaml") {
+        if let Some(name) = block.lines().next().and_then(|line| line.strip_prefix("# file: ")) {
+            fs::write(folder.path().join(name), block).unwrap();
+        }
+    }
+    let sessions = blocks(&guide, "console");
+    assert!(sessions.len() >= 15, "{} commands", sessions.len());
+    for session in sessions {
+        let (line, expected) = session.split_once('\n').unwrap();
+        let line = line.strip_prefix("$ steadfast ").unwrap_or_else(|| panic!("{line}"));
+        let command = format!("'{}' {line}", env!("CARGO_BIN_EXE_steadfast"));
+        let ended = Command::new("sh").args(["-c", &command]).current_dir(&folder).output().unwrap();
+        let (printed, said) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+        assert_eq!(printed.trim_end(), expected.trim_end(), "{line}: {said}");
+    }
+}
+
+#[test]
+fn every_definition_in_the_reference_is_valid() {
+    let folder = tempfile::tempdir().unwrap();
+    for (number, block) in blocks(&read("docs/definitions.md"), "yaml").into_iter().enumerate() {
+        if !block.contains("kind:") {
+            continue;
+        }
+        let file = folder.path().join(format!("{number}.yaml"));
+        fs::write(&file, block).unwrap();
+        let ended = Command::new(env!("CARGO_BIN_EXE_steadfast")).arg("validate").arg(&file).output().unwrap();
+        assert!(ended.status.success(), "{block}\n{}", String::from_utf8_lossy(&ended.stdout));
+    }
+}
+
 #[test]
 fn every_make_command_in_the_documents_is_a_target() {
     let makefile = read("Makefile");

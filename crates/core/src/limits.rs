@@ -42,6 +42,9 @@ pub const BRANCH_ACTIVE_MAX: usize = 1_000;
 /// Fields of `state` or `output` that may be read together, as by `size(state)`, or by a run's output that is all of `output`. A run with more fails.
 pub const CONTEXT_FIELDS_MAX: usize = 5_000;
 
+/// What all branches of a group bring to its join, as it is stored. A hundred thousand branches bring 40 MiB of 400 bytes each.
+pub const JOIN_BYTES_MAX: usize = 256 * 1024 * 1024;
+
 /// Signals kept for a run that nobody waits for yet.
 pub const SIGNALS_KEPT_MAX: u64 = 10_000;
 

@@ -42,6 +42,9 @@ mod documents {
     #[doc = include_str!("../../../docs/actors.md")]
     struct Actors;
 
+    #[doc = include_str!("../../../docs/graphs.md")]
+    struct Graphs;
+
     #[doc = include_str!("../../../docs/effects.md")]
     struct Effects;
 }

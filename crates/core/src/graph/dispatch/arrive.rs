@@ -244,7 +244,7 @@ impl Coordinator<'_, '_> {
         }
         let prefix = arrivals_of(id);
         let end = prefix_end(&prefix);
-        let mut all = Vec::new();
+        let (mut all, mut bytes) = (Vec::new(), 0);
         let mut from = Bound::Included(Arc::from(prefix.as_str()));
         loop {
             let rows = self.rows.turn.scan(
@@ -254,6 +254,11 @@ impl Coordinator<'_, '_> {
             )?;
             let is_last = rows.len() < limits::SCAN_ROWS_MAX;
             for (key, stored) in rows {
+                bytes += stored.bytes();
+                if bytes > limits::JOIN_BYTES_MAX {
+                    let (what, limit) = ("number of bytes that branches bring to a join", "JOIN_BYTES_MAX");
+                    return Err(TurnError::Limit { what, found: bytes, max: limits::JOIN_BYTES_MAX, limit });
+                }
                 let Brings { brings } =
                     stored.decode().map_err(|source| TurnError::Stored { key: key.to_string(), source })?;
                 let index = key[prefix.len()..].parse().unwrap_or(u64::MAX);
