@@ -81,6 +81,7 @@ fn nest_compares_the_time_of_a_level_at_several_depths() {
                 "peak_bytes",
                 "level_bytes",
                 "limit_ms",
+                "of",
                 "ratio",
             ],
         );

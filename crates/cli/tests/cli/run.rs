@@ -109,6 +109,7 @@ fn programs_get_the_whole_run_however_it_ends() {
         "token_count",
         "tokens",
         "version",
+        "versions",
         "workflow",
     ];
     let done = document(run(folder.path(), r#"run flow.yaml --input {"n":1} --json --store x.db --id first"#));
@@ -287,8 +288,10 @@ fn commands_run_only_where_they_are_allowed() {
         "kind: workflow\nname: c\nnodes: { a: { run: { command: { program: echo, args: [7] } }, output: { output.x: \"${result}\" } } }\n",
     );
     assert!(run(folder.path(), "run flow.yaml --allow-command").done().contains("\"x\": 7"));
-    let error = run(folder.path(), "run flow.yaml").failed(1);
-    assert!(error.contains("at node `a`") && error.contains("`--allow-command`"), "{error}");
+    // Before anything is stored: a run that was started with the permission must not fail because it is resumed without.
+    let error = run(folder.path(), "run flow.yaml --store x.db").failed(2);
+    assert!(error.contains("workflow `c`") && error.contains("`--allow-command`"), "{error}");
+    assert!(!folder.path().join("x.db").exists());
 }
 
 #[test]
