@@ -3,12 +3,14 @@
 //! Owns encoding and decoding. A value is encoded once, in the turn that makes it, and then shared: the
 //! same text goes to the overlay, the batch and the disk without being copied or parsed again.
 
-use std::fmt;
 use std::sync::Arc;
+use std::{fmt, io};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
+
+use crate::limits;
 
 /// JSON text. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,6 +33,22 @@ impl Json {
     /// Encodes `value`.
     pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Self, JsonError> {
         serde_json::to_string(value).map(|text| Self(text.into())).map_err(|e| JsonError(e.to_string()))
+    }
+
+    /// Encodes `value`, giving up as soon as the text is longer than a value may be: parts of a value are shared, so
+    /// its text can be far larger than itself.
+    pub(crate) fn encode_bounded<T: Serialize + ?Sized>(value: &T) -> Result<Self, JsonError> {
+        let mut text = Bounded { inner: Vec::new(), room: limits::VALUE_BYTES_MAX };
+        serde_json::to_writer(&mut text, value).map_err(|e| JsonError(e.to_string()))?;
+        let text = String::from_utf8(text.inner).expect("JSON text is UTF-8");
+        Ok(Self(text.into()))
+    }
+
+    /// How long the text of `value` would be. Counts no further than `room`, beyond which it is an error.
+    pub(crate) fn count<T: Serialize + ?Sized>(value: &T, room: usize) -> Result<usize, JsonError> {
+        let mut nothing = Bounded { inner: io::sink(), room };
+        serde_json::to_writer(&mut nothing, value).map_err(|e| JsonError(e.to_string()))?;
+        Ok(room - nothing.room)
     }
 
     /// Takes text from outside, refusing what is not JSON.
@@ -66,6 +84,29 @@ impl Json {
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.0.len()
+    }
+}
+
+/// What is said of a value whose text would be longer than [`limits::VALUE_BYTES_MAX`].
+pub(crate) fn too_large() -> String {
+    format!("the value is larger than {} MiB (`VALUE_BYTES_MAX`)", limits::VALUE_BYTES_MAX / 1024 / 1024)
+}
+
+/// Writes until there is no more room.
+struct Bounded<W> {
+    inner: W,
+    room: usize,
+}
+
+impl<W: io::Write> io::Write for Bounded<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.room = self.room.checked_sub(bytes.len()).ok_or_else(|| io::Error::other(too_large()))?;
+        self.inner.write_all(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
     }
 }
 

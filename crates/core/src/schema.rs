@@ -31,7 +31,7 @@ pub struct Violation {
 impl Schema {
     /// Compiles a schema. The errors say where in the schema they are.
     pub fn parse(schema: &Value) -> Result<Self, Vec<Violation>> {
-        let document = Document::from(schema);
+        let document = document(schema)?;
         check_references(&document)?;
         let meta = jsonschema::meta::validator_for(&document).map_err(|error| vec![violation(&error)])?;
         violations(meta.iter_errors(&document))
@@ -43,7 +43,7 @@ impl Schema {
 
     /// Everything that is wrong with `value`, up to [`limits::VIOLATIONS_MAX`].
     pub fn check(&self, value: &Value) -> Result<(), Vec<Violation>> {
-        let document = Document::from(value);
+        let document = document(value)?;
         // Most values are fine, and this is the cheaper question.
         match self.whole.is_valid(&document) {
             true => Ok(()),
@@ -53,7 +53,7 @@ impl Schema {
 
     /// What is wrong with `value` as the property `name` of an object of this schema. Costs what the value costs, whatever else the object holds.
     pub fn check_property(&self, name: &str, value: &Value) -> Result<(), Vec<Violation>> {
-        let document = json!({ name: Document::from(value) });
+        let document = json!({ name: document(value)? });
         let mut found = match self.property.is_valid(&document) {
             true => return Ok(()),
             false => violations(self.property.iter_errors(&document)),
@@ -68,6 +68,11 @@ impl Schema {
         }
         found
     }
+}
+
+/// The form that the library wants. A value that is too large or too deep for it does not fit any schema.
+fn document(value: &Value) -> Result<Document, Vec<Violation>> {
+    Document::try_from(value).map_err(|error| vec![Violation { pointer: String::new(), message: error.to_string() }])
 }
 
 fn compile(document: &Document) -> Result<Validator, Vec<Violation>> {
@@ -314,6 +319,16 @@ mod tests {
     fn a_large_value_is_not_repeated() {
         let long = format!("\"{}\"", "a".repeat(100_000));
         check(r#"{"type":"integer"}"#, &long, ": this value is not of type \"integer\"");
+    }
+
+    #[test]
+    fn a_value_that_is_small_only_because_it_is_shared_fits_no_schema() {
+        let shared = (0..30).fold(Value::from("text"), |inner, _| Value::list(vec![inner; 10]));
+        let refusal = ": the value is larger than 8 MiB (`VALUE_BYTES_MAX`)";
+        let schema = Schema::parse(&value("true")).unwrap();
+        assert_eq!(written(schema.check(&shared)), refusal);
+        assert_eq!(written(schema.check_property("a", &shared)), refusal);
+        assert_eq!(written(Schema::parse(&shared).map(drop)), refusal);
     }
 
     #[test]

@@ -1,5 +1,6 @@
-//! Names: which are allowed, and which one was probably meant.
+//! Names: which are allowed, and how they are listed. Which one was probably meant is told by [`closest`].
 
+pub(super) use crate::expression::closest;
 use crate::limits;
 
 /// What is wrong with a name, if anything.
@@ -25,43 +26,6 @@ pub(super) fn is_keyword(word: &str) -> bool {
 
 const KEYWORDS: [&str; 4] = ["true", "false", "null", "in"];
 
-/// The known name that is most like `found`, if one is alike.
-pub(super) fn closest<'n>(found: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    let found = folded(found);
-    let allowed = (found.len() / 3).clamp(1, 4);
-    known
-        .filter(|name| name.chars().count().abs_diff(found.len()) <= allowed)
-        .filter_map(|name| distance(&found, &folded(name), allowed).map(|distance| (distance, name)))
-        .min()
-        .map(|(_, name)| name)
-}
-
-fn folded(name: &str) -> Vec<char> {
-    let fold = |c: char| if matches!(c, '-' | ' ') { '_' } else { c.to_ascii_lowercase() };
-    name.chars().take(2 * limits::NAME_BYTES_MAX).map(fold).collect()
-}
-
-/// How many letters must be added, taken away, changed or swapped with their neighbour; `None` when more than `allowed`.
-fn distance(a: &[char], b: &[char], allowed: usize) -> Option<usize> {
-    let mut before_last = vec![0; b.len() + 1];
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        let mut row = vec![i; b.len() + 1];
-        for j in 1..=b.len() {
-            let changed = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            row[j] = changed.min(last[j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                row[j] = row[j].min(before_last[j - 2] + 1);
-            }
-        }
-        if row.iter().all(|distance| *distance > allowed) {
-            return None;
-        }
-        before_last = std::mem::replace(&mut last, row);
-    }
-    Some(last[b.len()]).filter(|distance| *distance <= allowed)
-}
-
 /// `` `a`, `b` and `c` ``; a long list is cut.
 pub(super) fn listed<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
     const SHOWN_MAX: usize = 20;
@@ -80,28 +44,6 @@ pub(super) fn listed<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[track_caller]
-    fn check(found: &str, known: &[&str], expected: Option<&str>) {
-        assert_eq!(closest(found, known.iter().copied()), expected);
-    }
-
-    #[test]
-    fn a_slip_of_the_finger_is_understood() {
-        let known = ["transitions", "nodes", "max_iterations", "on"];
-        check("trasitions", &known, Some("transitions"));
-        check("transitoins", &known, Some("transitions"));
-        check("Nodes", &known, Some("nodes"));
-        check("max-iterations", &known, Some("max_iterations"));
-        check("no", &known, Some("on"));
-    }
-
-    #[test]
-    fn something_else_is_not_taken_for_a_slip() {
-        check("retry", &["transitions", "nodes"], None);
-        check("", &["a"], Some("a"));
-        check("x", &[], None);
-    }
 
     #[test]
     fn what_an_expression_cannot_name_is_no_identifier() {

@@ -318,3 +318,95 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn joins_that_are_alike_for_one_opening_are_still_compared_for_the_next() {
+    let text = "kind: workflow
+name: w
+nodes: { s: { task: t }, p: { task: t }, q: { task: t }, a: { task: t }, b: { task: t }, c: { task: t }, end: { task: t } }
+transitions:
+  - { from: s, to: p, when: input.first }
+  - { from: s, to: q }
+  - { from: p, to: a, group: g }
+  - { from: p, to: b, group: g }
+  - { from: q, to: c, group: g }
+  - { from: q, to: b, group: g }
+  - { from: a, to: end, join: { group: g } }
+  - { from: c, to: end, join: { group: g, wait_for: any } }
+  - { from: b, to: end, join: { group: g } }
+";
+    let expected = "13:40 error: two joins close the same group `g`, but differ in `wait_for` \
+                    (they fire as one, so make this like the join on line 12)\n";
+    assert_eq!(check(text), expected);
+}
+
+/// What is said about a workflow of two nodes, with `rest` on the transition between them.
+fn check_transition(rest: &str) -> String {
+    let transitions = format!("transitions:\n  - {{ from: a, to: b, {rest} }}\n");
+    check(&format!("kind: workflow\nname: w\nnodes: {{ a: {{ task: t }}, b: {{ task: t }} }}\n{transitions}"))
+}
+
+#[test]
+fn a_number_of_branches_is_bounded_and_whole() {
+    assert_eq!(check_transition("spawn: 400000"), "");
+    for huge in ["400001", "18446744073709551615"] {
+        let expected = format!("5:30 error: {huge} branches are too many, the limit is 400000 (`branches_max`)\n");
+        assert_eq!(check_transition(&format!("spawn: {huge}")), expected);
+    }
+    let literals = [
+        ("1.5", "the number `1.5`"),
+        ("null", "nothing"),
+        ("true", "`true`"),
+        ("-1", "the number `-1`"),
+        ("[1]", "a list"),
+    ];
+    for (literal, found) in literals {
+        let expected = format!(
+            "5:30 error: `spawn` must be a whole number from 0, or an expression such as `input.count`, found {found}\n"
+        );
+        assert_eq!(check_transition(&format!("spawn: {literal}")), expected);
+    }
+}
+
+#[test]
+fn the_result_of_a_workflow_sees_nothing_that_belongs_to_one_token() {
+    let workflow = |name: &str| {
+        let text = "kind: workflow
+name: w
+nodes: { a: { task: t }, b: { task: t }, c: { task: t } }
+transitions:
+  - { from: a, to: b, foreach: { in: input.list, as: question } }
+  - { from: b, to: c, on: error }
+result: { x: \"${";
+        check(&format!("{text}{name}}}\" }}\n"))
+    };
+    for name in ["input", "state", "output", "run"] {
+        assert_eq!(workflow(name), "");
+    }
+    let known = "`input`, `state`, `output` and `run`";
+    for name in ["error", "item", "branch", "question", "result"] {
+        let expected = format!("7:17 error: there is no `{name}` here (when the run is done there is only {known})\n");
+        assert_eq!(workflow(name), expected);
+    }
+    assert_eq!(workflow("elsewhere"), format!("7:17 error: unknown name `elsewhere` (known here are {known})\n"));
+}
+
+#[test]
+fn an_unknown_name_is_answered_with_those_that_are_there() {
+    let hint = "(known here are `input`, `state`, `output`, `result`, `item`, `branch` and `run`)";
+    assert_eq!(check_transition("when: elsewhere"), format!("5:29 error: unknown name `elsewhere` {hint}\n"));
+    let hint = "(known here are `input`, `state`, `output`, `result`, `error`, `item`, `branch` and `run`)";
+    let found = check_transition("on: error, when: elsewhere");
+    assert_eq!(found, format!("5:40 error: unknown name `elsewhere` {hint}\n"));
+}
+
+#[test]
+fn a_mock_takes_its_delay_as_milliseconds_too() {
+    let mock = |delay: &str| check(&format!("kind: task\nname: t\nrun: {{ mock: {{ {delay} }} }}\n"));
+    assert_eq!(mock("delay: 10, delay_jitter: 0"), "");
+    assert_eq!(mock("delay: 10ms, delay_jitter: \"${input.ms}\""), "");
+    let expected = "must be a duration such as `100ms`, or a whole number of milliseconds from 0, found the number";
+    assert_eq!(mock("delay: -5"), format!("3:23 error: `delay` {expected} `-5`\n"));
+    assert_eq!(mock("delay_jitter: 1.5"), format!("3:30 error: `delay_jitter` {expected} `1.5`\n"));
+    assert_eq!(mock("delay: 316224000001"), "3:23 error: `delay` is longer than ten years\n");
+}

@@ -1,7 +1,8 @@
 //! Values as JSON text and back.
 //!
-//! Owns the one way in which a [`Value`] is written and read, and the bound on its nesting: what cannot be read back is not
-//! written. Written directly, without another tree of values between.
+//! Owns the one way in which a [`Value`] is written and read, and the bounds on its size and nesting: what cannot be kept
+//! or read back is not written, and finding out costs no more than the bound. Written directly, without another tree of
+//! values between.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Value;
 use crate::json::{Json, JsonError};
-use crate::limits::VALUE_DEPTH_MAX;
+use crate::limits::{VALUE_BYTES_MAX, VALUE_DEPTH_MAX};
 
 impl Value {
     /// Reads JSON text.
@@ -20,17 +21,23 @@ impl Value {
         json.decode()
     }
 
-    /// Its JSON text. Refused for a number that JSON does not know, and for deeper nesting than can be read back.
+    /// Its JSON text. Refused for a number that JSON does not know, for a text that is too long to be kept, and for deeper
+    /// nesting than can be read back.
     pub fn to_json(&self) -> Result<Json, JsonError> {
-        Json::encode(self)
+        Json::encode_bounded(self)
+    }
+
+    /// How long its JSON text would be inside of `depth` lists and objects; an error when that is more than `room`.
+    pub(super) fn json_bytes(&self, depth: usize, room: usize) -> Result<usize, JsonError> {
+        Json::count(&Nested { value: self, depth }, room)
     }
 }
 
 impl fmt::Display for Value {
     /// Writes it as JSON; what JSON does not know is described instead.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match serde_json::to_string(self) {
-            Ok(text) => f.write_str(&text),
+        match self.to_json() {
+            Ok(text) => f.write_str(text.as_str()),
             Err(error) => write!(f, "({error})"),
         }
     }
@@ -173,20 +180,27 @@ impl<'de> Visitor<'de> for Reader {
     }
 }
 
-impl From<&Value> for serde_json::Value {
-    /// For libraries that want this form. A number that JSON does not know becomes `null`.
-    fn from(value: &Value) -> Self {
-        match value {
-            Value::Null => Self::Null,
-            Value::Bool(truth) => Self::Bool(*truth),
-            Value::Int(number) => Self::from(*number),
-            Value::UInt(number) => Self::from(*number),
-            Value::Float(number) => Self::from(*number),
-            Value::String(text) => Self::from(text.as_ref()),
-            Value::List(items) => Self::Array(items.iter().map(Self::from).collect()),
-            Value::Object(fields) => {
-                Self::Object(fields.iter().map(|(name, value)| (name.to_string(), Self::from(value))).collect())
-            }
+impl TryFrom<&Value> for serde_json::Value {
+    type Error = JsonError;
+
+    /// For libraries that want this form. Nothing in it is shared, so what has no JSON text is refused before it is made.
+    fn try_from(value: &Value) -> Result<Self, JsonError> {
+        value.json_bytes(0, VALUE_BYTES_MAX)?;
+        Ok(unshared(value))
+    }
+}
+
+fn unshared(value: &Value) -> serde_json::Value {
+    match value {
+        Value::Null => serde_json::Value::Null,
+        Value::Bool(truth) => (*truth).into(),
+        Value::Int(number) => (*number).into(),
+        Value::UInt(number) => (*number).into(),
+        Value::Float(number) => (*number).into(),
+        Value::String(text) => text.as_ref().into(),
+        Value::List(items) => serde_json::Value::Array(items.iter().map(unshared).collect()),
+        Value::Object(fields) => {
+            serde_json::Value::Object(fields.iter().map(|(name, value)| (name.to_string(), unshared(value))).collect())
         }
     }
 }
@@ -253,6 +267,23 @@ mod tests {
     }
 
     #[test]
+    fn a_value_that_is_small_only_because_it_is_shared_is_never_written_out() {
+        // Ten items in each of thirty lists: more text than there is memory anywhere.
+        let shared = (0..30).fold(Value::from("text"), |inner, _| Value::list(vec![inner; 10]));
+        let refusal = "the value is larger than 8 MiB (`VALUE_BYTES_MAX`)";
+        assert_eq!(shared.to_json().unwrap_err().to_string(), refusal);
+        assert_eq!(shared.to_string(), format!("({refusal})"));
+        assert_eq!(serde_json::Value::try_from(&shared).unwrap_err().to_string(), refusal);
+    }
+
+    #[test]
+    fn the_largest_value_is_written() {
+        let quoted = |bytes: usize| Value::from("a".repeat(bytes - 2));
+        assert_eq!(quoted(VALUE_BYTES_MAX).to_json().unwrap().bytes(), VALUE_BYTES_MAX);
+        assert!(quoted(VALUE_BYTES_MAX + 1).to_json().is_err());
+    }
+
+    #[test]
     fn a_number_that_json_does_not_know_is_refused() {
         assert_eq!(Value::Float(f64::NAN).to_json().unwrap_err().to_string(), "NaN is not a number that JSON knows");
         assert_eq!(Value::from(f64::INFINITY).to_string(), "(inf is not a number that JSON knows)");
@@ -263,7 +294,8 @@ mod tests {
         fn what_is_written_is_read_back_the_same(value in samples::values()) {
             let text = value.to_json().unwrap();
             prop_assert_eq!(Value::from_json(&text).unwrap(), value.clone());
-            prop_assert_eq!(Value::from(serde_json::Value::from(&value)), value);
+            prop_assert_eq!(Value::from(serde_json::Value::try_from(&value).unwrap()), value.clone());
+            prop_assert_eq!(value.json_bytes(0, VALUE_BYTES_MAX).unwrap(), text.bytes());
         }
     }
 }

@@ -99,7 +99,7 @@ impl Expression {
         Run::new(scope).value(&self.0.node)
     }
 
-    fn error(&self, message: String, scope: &Scope<'_>) -> EvaluationError {
+    pub(super) fn error(&self, message: String, scope: &Scope<'_>) -> EvaluationError {
         let mut saw = String::new();
         for (position, path) in self.0.paths.iter().enumerate() {
             saw.push_str(if position == 0 { "; it saw " } else { ", " });

@@ -8,6 +8,7 @@ use std::ops::RangeInclusive;
 use regex::{Regex, RegexBuilder};
 
 use super::Value;
+use super::nearest::closest;
 use super::operations::{self, Budget, Trouble};
 use super::program::Operator;
 use crate::limits;
@@ -137,7 +138,9 @@ impl Function {
             }
             Self::Replace => {
                 budget.charge((text.len() + 1).saturating_mul(new.len()) / 64)?;
-                Ok(text.replace(part, new).into())
+                let replaced = text.replace(part, new);
+                operations::fits(replaced.len())?;
+                Ok(replaced.into())
             }
             Self::Size | Self::String | Self::Int | Self::Double | Self::Bool | Self::Dyn => {
                 Err(self.trouble(arguments))
@@ -252,6 +255,7 @@ fn join(list: &Value, separator: &str, budget: &mut Budget) -> Result<Value, Tro
     for (position, item) in items.iter().enumerate() {
         let text = item.as_str().ok_or_else(|| Trouble::needs("`join`", "a list of strings", item))?;
         budget.charge(1 + (separator.len() + text.len()) / 64)?;
+        operations::fits(joined.len() + separator.len() + text.len())?;
         if position > 0 {
             joined.push_str(separator);
         }
@@ -266,27 +270,8 @@ pub(super) fn unknown(name: &str) -> String {
         return format!("`{name}` is written {usage}");
     }
     let known = FUNCTIONS.iter().map(|(known, _, _)| *known).chain(MACROS.iter().map(|(known, _)| *known));
-    let nearest = known.map(|known| (distance(name, known), known)).min();
-    match nearest {
-        Some((distance, known)) if distance <= 1 + known.len() / 4 => {
-            format!("unknown function `{name}`, did you mean `{known}`?")
-        }
-        Some(_) | None => format!("unknown function `{name}`"),
+    match closest(name, known) {
+        Some(known) => format!("unknown function `{name}`, did you mean `{known}`?"),
+        None => format!("unknown function `{name}`"),
     }
-}
-
-/// How many letters differ, upper and lower case being the same (Levenshtein, with exchanged neighbours as two).
-fn distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.to_lowercase().chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (line, letter) in left.to_lowercase().chars().take(64).enumerate() {
-        let mut diagonal = row[0];
-        row[0] = line + 1;
-        for (column, other) in right.iter().enumerate() {
-            let replaced = diagonal + usize::from(letter != *other);
-            diagonal = row[column + 1];
-            row[column + 1] = replaced.min(row[column] + 1).min(diagonal + 1);
-        }
-    }
-    row[right.len()]
 }

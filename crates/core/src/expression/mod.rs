@@ -7,6 +7,7 @@ mod compile;
 mod encoding;
 mod evaluate;
 mod functions;
+mod nearest;
 mod operations;
 mod program;
 mod reads;
@@ -17,6 +18,7 @@ mod tokens;
 mod value;
 
 pub use evaluate::{EvaluationError, Expression, ParseError};
+pub(crate) use nearest::closest;
 pub use reads::{Fields, Reads};
 pub use scope::Scope;
 pub use template::{Part, Rendered, SecretPart, SecretPlace, Template, TemplateError};

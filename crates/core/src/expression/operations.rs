@@ -8,6 +8,7 @@ use std::io;
 
 use super::Value;
 use super::program::Operator;
+use crate::json::too_large;
 use crate::limits;
 
 /// Why there is no value.
@@ -107,6 +108,7 @@ fn add(left: &Value, right: &Value, budget: &mut Budget) -> Result<Value, Troubl
     match (left, right) {
         (Value::String(first), Value::String(second)) => {
             budget.charge((first.len() + second.len()) / 64)?;
+            fits(first.len() + second.len())?;
             Ok([first.as_ref(), second.as_ref()].concat().into())
         }
         (Value::List(first), Value::List(second)) => {
@@ -114,6 +116,14 @@ fn add(left: &Value, right: &Value, budget: &mut Budget) -> Result<Value, Troubl
             Ok(Value::list(first.iter().chain(second.iter()).cloned().collect()))
         }
         _ => arithmetic(Operator::Add, left, right),
+    }
+}
+
+/// A text of this length can be a value.
+pub(super) fn fits(bytes: usize) -> Result<(), Trouble> {
+    match bytes <= limits::VALUE_BYTES_MAX {
+        true => Ok(()),
+        false => Err(Trouble::other(too_large())),
     }
 }
 

@@ -4,11 +4,14 @@
 //! it is replaced by that as text. As text a string is itself, `null` is nothing at all, everything else is its JSON.
 //! `$${` stands for `${`. Names of fields are never templates.
 //!
-//! Never sees a secret: `${secret.NAME}` leaves a place for it beside the value. Start reading at [`Template::parse`].
+//! Never sees a secret: `${secret.NAME}` leaves a place for it beside the value. Never gives more than a value may be,
+//! whatever it is made of. Start reading at [`Template::parse_text`] and [`Template::render`].
 
 use std::sync::Arc;
 
 use super::{EvaluationError, Expression, Reads, Scope, Value, push_pointer_step, tokens};
+use crate::json::{JsonError, too_large};
+use crate::limits;
 
 /// A value in which `${…}` stands for what an expression gives.
 #[derive(Debug, Clone)]
@@ -75,11 +78,6 @@ pub enum SecretPart {
 }
 
 impl Template {
-    /// Reads a value, looking for `${…}` in every text of it. The error says in which text, by JSON pointer, and where in it.
-    pub fn parse(value: &Value) -> Result<Self, (String, TemplateError)> {
-        parse_at(value, &mut String::new())
-    }
-
     /// Reads one text.
     pub fn parse_text(text: &str) -> Result<Self, TemplateError> {
         let mut parts = parts(text)?;
@@ -92,6 +90,33 @@ impl Template {
                 Self::Text(parts)
             }
         })
+    }
+
+    /// A list; a literal when nothing in it is an expression.
+    #[must_use]
+    pub fn list(items: Vec<Template>) -> Self {
+        match items.iter().map(Self::literal).collect::<Option<Vec<Value>>>() {
+            Some(values) => Self::Literal(Value::list(values)),
+            None => Self::List(items),
+        }
+    }
+
+    /// An object; a literal when nothing in it is an expression. Its fields are evaluated in the order of their names.
+    #[must_use]
+    pub fn object(mut fields: Vec<(Arc<str>, Template)>) -> Self {
+        fields.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let literals = fields.iter().map(|(name, field)| Some((Arc::clone(name), field.literal()?)));
+        match literals.collect::<Option<Vec<_>>>() {
+            Some(values) => Self::Literal(Value::object(values)),
+            None => Self::Object(fields),
+        }
+    }
+
+    fn literal(&self) -> Option<Value> {
+        match self {
+            Self::Literal(value) => Some(value.clone()),
+            Self::Expression(_) | Self::Text(_) | Self::List(_) | Self::Object(_) => None,
+        }
     }
 
     /// Everything that its expressions read.
@@ -108,47 +133,19 @@ impl Template {
     #[must_use]
     pub fn expressions(&self) -> Vec<&Expression> {
         let mut found = Vec::new();
-        self.visit(&mut |leaf| match leaf {
-            Leaf::Expression(expression) => found.push(expression),
-            Leaf::Secret(_) => {}
-        });
+        self.visit(&mut |expression| found.push(expression));
         found
     }
 
-    /// The names of the secrets in it, each as often as it occurs.
-    #[must_use]
-    pub fn secrets(&self) -> Vec<&str> {
-        let mut found = Vec::new();
-        self.visit(&mut |leaf| match leaf {
-            Leaf::Secret(name) => found.push(name),
-            Leaf::Expression(_) => {}
-        });
-        found
-    }
-
-    /// Whether there is a secret in it.
-    #[must_use]
-    pub fn has_secrets(&self) -> bool {
-        !self.secrets().is_empty()
-    }
-
-    /// Its value in `scope`.
-    pub fn render(&self, scope: &Scope<'_>) -> Result<Rendered, EvaluationError> {
-        let mut secrets = Vec::new();
-        let value = self.render_at(scope, &mut String::new(), &mut secrets)?;
-        Ok(Rendered { value, secrets })
-    }
-
-    fn visit<'a>(&'a self, visit: &mut impl FnMut(Leaf<'a>)) {
+    fn visit<'a>(&'a self, visit: &mut impl FnMut(&'a Expression)) {
         match self {
             Self::Literal(_) => {}
-            Self::Expression(expression) => visit(Leaf::Expression(expression)),
+            Self::Expression(expression) => visit(expression),
             Self::Text(parts) => {
                 for part in parts {
                     match part {
-                        Part::Literal(_) => {}
-                        Part::Expression(expression) => visit(Leaf::Expression(expression)),
-                        Part::Secret(name) => visit(Leaf::Secret(name)),
+                        Part::Expression(expression) => visit(expression),
+                        Part::Literal(_) | Part::Secret(_) => {}
                     }
                 }
             }
@@ -157,138 +154,149 @@ impl Template {
         }
     }
 
-    fn render_at(
-        &self,
-        scope: &Scope<'_>,
-        pointer: &mut String,
-        secrets: &mut Vec<SecretPlace>,
-    ) -> Result<Value, EvaluationError> {
-        match self {
-            Self::Literal(value) => Ok(value.clone()),
-            Self::Expression(expression) => expression.evaluate(scope),
-            Self::Text(parts) if parts.iter().any(|part| matches!(part, Part::Secret(_))) => {
-                let parts = secret_parts(parts, scope)?;
-                secrets.push(SecretPlace { pointer: pointer.clone(), parts });
-                Ok(Value::Null)
-            }
-            Self::Text(parts) => {
-                let mut text = String::new();
-                for part in secret_parts(parts, scope)? {
+    /// Its value in `scope`. Refused when that is larger than [`limits::VALUE_BYTES_MAX`] or nested deeper than
+    /// [`limits::VALUE_DEPTH_MAX`].
+    pub fn render(&self, scope: &Scope<'_>) -> Result<Rendered, EvaluationError> {
+        let room = limits::VALUE_BYTES_MAX;
+        let mut rendering = Rendering { scope, pointer: String::new(), depth: 0, secrets: Vec::new(), room };
+        let value = rendering.value(self)?;
+        Ok(Rendered { value, secrets: rendering.secrets })
+    }
+}
+
+/// A template on its way to a value.
+struct Rendering<'s> {
+    scope: &'s Scope<'s>,
+    /// Where in the value.
+    pointer: String,
+    /// Inside of how many lists and objects.
+    depth: usize,
+    secrets: Vec<SecretPlace>,
+    /// How many bytes of JSON may still come. Each part is counted when it is made: together they may be more than there is
+    /// memory.
+    room: usize,
+}
+
+impl Rendering<'_> {
+    fn value(&mut self, template: &Template) -> Result<Value, EvaluationError> {
+        let value = match template {
+            Template::Literal(value) => value.clone(),
+            Template::Expression(expression) => expression.evaluate(self.scope)?,
+            Template::Text(parts) => self.text(template, parts)?,
+            Template::List(items) => return self.list(template, items),
+            Template::Object(fields) => return self.object(template, fields),
+        };
+        self.count(template, &value)?;
+        Ok(value)
+    }
+
+    fn list(&mut self, template: &Template, items: &[Template]) -> Result<Value, EvaluationError> {
+        self.count(template, &Value::list(Vec::new()))?;
+        let mut list = Vec::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate() {
+            self.take(template, usize::from(index > 0))?;
+            list.push(self.inside(&index.to_string(), item)?);
+        }
+        Ok(list.into())
+    }
+
+    fn object(&mut self, template: &Template, fields: &[(Arc<str>, Template)]) -> Result<Value, EvaluationError> {
+        self.count(template, &Value::list(Vec::new()))?;
+        let mut object = Vec::with_capacity(fields.len());
+        for (index, (name, field)) in fields.iter().enumerate() {
+            // The colon, and the comma before all but the first.
+            self.take(template, 1 + usize::from(index > 0))?;
+            self.count(template, &Value::String(Arc::clone(name)))?;
+            object.push((Arc::clone(name), self.inside(name, field)?));
+        }
+        Ok(Value::object(object))
+    }
+
+    /// Renders one step further down.
+    fn inside(&mut self, step: &str, template: &Template) -> Result<Value, EvaluationError> {
+        let length = self.pointer.len();
+        push_pointer_step(&mut self.pointer, step);
+        self.depth += 1;
+        let result = self.value(template);
+        self.depth -= 1;
+        self.pointer.truncate(length);
+        result
+    }
+
+    /// The text that the parts give, or `null` and a place when there is a secret among them.
+    fn text(&mut self, template: &Template, parts: &[Part]) -> Result<Value, EvaluationError> {
+        let mut rendered = self.parts(template, parts)?;
+        match &mut rendered[..] {
+            [] => Ok("".into()),
+            [SecretPart::Text(only)] => Ok(std::mem::take(only).into()),
+            [..] => {
+                for part in &rendered {
                     match part {
-                        SecretPart::Text(part) => text.push_str(&part),
-                        SecretPart::Secret(_) => unreachable!("texts with secrets are rendered above"),
+                        SecretPart::Text(text) => self.take(template, text.len())?,
+                        SecretPart::Secret(name) => self.take(template, name.len())?,
                     }
                 }
-                Ok(text.into())
+                self.secrets.push(SecretPlace { pointer: self.pointer.clone(), parts: rendered });
+                Ok(Value::Null)
             }
-            Self::List(items) => {
-                let mut list = Vec::with_capacity(items.len());
-                for (index, item) in items.iter().enumerate() {
-                    list.push(inside(pointer, &index.to_string(), |pointer| item.render_at(scope, pointer, secrets))?);
+        }
+    }
+
+    /// What the parts of a text give; adjacent texts become one, so without a secret there is one at most.
+    fn parts(&self, template: &Template, parts: &[Part]) -> Result<Vec<SecretPart>, EvaluationError> {
+        let mut rendered = Vec::new();
+        let mut bytes = 0;
+        for part in parts {
+            let text = match part {
+                Part::Secret(name) => {
+                    rendered.push(SecretPart::Secret(name.to_string()));
+                    continue;
                 }
-                Ok(list.into())
-            }
-            Self::Object(fields) => {
-                let mut object = Vec::with_capacity(fields.len());
-                for (name, field) in fields {
-                    let value = inside(pointer, name, |pointer| field.render_at(scope, pointer, secrets))?;
-                    object.push((Arc::clone(name), value));
+                Part::Literal(text) => text.to_string(),
+                Part::Expression(expression) => {
+                    let value = expression.evaluate(self.scope)?;
+                    as_text(&value).map_err(|error| expression.error(error.to_string(), self.scope))?
                 }
-                Ok(Value::object(object))
+            };
+            bytes += text.len();
+            if bytes > self.room {
+                return Err(self.refusal(template, too_large()));
             }
+            match rendered.last_mut() {
+                Some(SecretPart::Text(before)) => before.push_str(&text),
+                Some(SecretPart::Secret(_)) | None => rendered.push(SecretPart::Text(text)),
+            }
+        }
+        Ok(rendered)
+    }
+
+    /// Takes the room of a value.
+    fn count(&mut self, template: &Template, value: &Value) -> Result<(), EvaluationError> {
+        let bytes = value.json_bytes(self.depth, self.room);
+        self.take(template, bytes.map_err(|error| self.refusal(template, error.to_string()))?)
+    }
+
+    fn take(&mut self, template: &Template, bytes: usize) -> Result<(), EvaluationError> {
+        self.room = self.room.checked_sub(bytes).ok_or_else(|| self.refusal(template, too_large()))?;
+        Ok(())
+    }
+
+    fn refusal(&self, template: &Template, message: String) -> EvaluationError {
+        match template.expressions().last() {
+            Some(expression) => expression.error(message, self.scope),
+            // A literal for which the expressions beside it left no room.
+            None => EvaluationError { expression: self.pointer.clone(), message, saw: String::new() },
         }
     }
 }
 
-impl SecretPlace {
-    /// The text, with the secrets that `secret` knows. The error is the name of the first that it does not know.
-    pub fn fill(&self, mut secret: impl FnMut(&str) -> Option<String>) -> Result<String, String> {
-        let mut text = String::new();
-        for part in &self.parts {
-            match part {
-                SecretPart::Text(part) => text.push_str(part),
-                SecretPart::Secret(name) => text.push_str(&secret(name).ok_or_else(|| name.clone())?),
-            }
-        }
-        Ok(text)
-    }
-}
-
-enum Leaf<'a> {
-    Expression(&'a Expression),
-    Secret(&'a str),
-}
-
-/// Does something one step further down.
-fn inside<T>(pointer: &mut String, step: &str, work: impl FnOnce(&mut String) -> T) -> T {
-    let length = pointer.len();
-    push_pointer_step(pointer, step);
-    let result = work(pointer);
-    pointer.truncate(length);
-    result
-}
-
-/// What the parts of a text give; adjacent texts become one.
-fn secret_parts(parts: &[Part], scope: &Scope<'_>) -> Result<Vec<SecretPart>, EvaluationError> {
-    let mut rendered = Vec::new();
-    for part in parts {
-        let text = match part {
-            Part::Secret(name) => {
-                rendered.push(SecretPart::Secret(name.to_string()));
-                continue;
-            }
-            Part::Literal(text) => text.to_string(),
-            Part::Expression(expression) => as_text(&expression.evaluate(scope)?),
-        };
-        match rendered.last_mut() {
-            Some(SecretPart::Text(before)) => before.push_str(&text),
-            Some(SecretPart::Secret(_)) | None => rendered.push(SecretPart::Text(text)),
-        }
-    }
-    Ok(rendered)
-}
-
-fn as_text(value: &Value) -> String {
+fn as_text(value: &Value) -> Result<String, JsonError> {
     match value {
-        Value::Null => String::new(),
-        Value::String(text) => text.to_string(),
+        Value::Null => Ok(String::new()),
+        Value::String(text) => Ok(text.to_string()),
         Value::Bool(_) | Value::Int(_) | Value::UInt(_) | Value::Float(_) | Value::List(_) | Value::Object(_) => {
-            value.to_string()
+            value.to_json().map(|json| json.as_str().to_owned())
         }
-    }
-}
-
-fn parse_at(value: &Value, pointer: &mut String) -> Result<Template, (String, TemplateError)> {
-    match value {
-        Value::String(text) => Template::parse_text(text).map_err(|error| (pointer.clone(), error)),
-        Value::List(items) => {
-            let mut templates = Vec::with_capacity(items.len());
-            for (index, item) in items.iter().enumerate() {
-                templates.push(inside(pointer, &index.to_string(), |pointer| parse_at(item, pointer))?);
-            }
-            let literals = templates.iter().map(literal).collect::<Option<Vec<_>>>();
-            Ok(literals.map_or(Template::List(templates), |items| Template::Literal(items.into())))
-        }
-        Value::Object(fields) => {
-            let mut templates = Vec::with_capacity(fields.len());
-            for (name, field) in fields.iter() {
-                let template = inside(pointer, name, |pointer| parse_at(field, pointer))?;
-                templates.push((Arc::clone(name), template));
-            }
-            let literals = templates.iter().map(|(name, field)| Some((Arc::clone(name), literal(field)?)));
-            let literals = literals.collect::<Option<Vec<_>>>();
-            Ok(literals.map_or(Template::Object(templates), |fields| Template::Literal(Value::object(fields))))
-        }
-        Value::Null | Value::Bool(_) | Value::Int(_) | Value::UInt(_) | Value::Float(_) => {
-            Ok(Template::Literal(value.clone()))
-        }
-    }
-}
-
-fn literal(template: &Template) -> Option<Value> {
-    match template {
-        Template::Literal(value) => Some(value.clone()),
-        Template::Expression(_) | Template::Text(_) | Template::List(_) | Template::Object(_) => None,
     }
 }
 
@@ -359,11 +367,26 @@ mod tests {
         scope
     }
 
+    /// A value in whose texts `${…}` may stand, as definitions have it.
+    fn template(value: &Value) -> Result<Template, TemplateError> {
+        match value {
+            Value::String(text) => Template::parse_text(text),
+            Value::List(items) => items.iter().map(template).collect::<Result<_, _>>().map(Template::list),
+            Value::Object(fields) => {
+                let fields = fields.iter().map(|(name, field)| Ok((Arc::clone(name), template(field)?)));
+                fields.collect::<Result<_, _>>().map(Template::object)
+            }
+            Value::Null | Value::Bool(_) | Value::Int(_) | Value::UInt(_) | Value::Float(_) => {
+                Ok(Template::Literal(value.clone()))
+            }
+        }
+    }
+
     /// Parses and renders, and writes what came out, secrets after the value.
     #[track_caller]
-    fn check(template: &str, expected: &str) {
-        let found = match Template::parse(&value(template)) {
-            Err((pointer, error)) => format!("{pointer} {}: {error}", error.offset),
+    fn check(text: &str, expected: &str) {
+        let found = match template(&value(text)) {
+            Err(error) => format!("{}: {error}", error.offset),
             Ok(template) => match template.render(&scope()) {
                 Err(error) => error.to_string(),
                 Ok(rendered) if rendered.secrets.is_empty() => rendered.value.to_string(),
@@ -391,7 +414,7 @@ mod tests {
     fn what_has_no_expression_is_left_alone() {
         let literal = r#"{"${input.n}":1,"a":[null,true,1.5,"$ { } $x"]}"#;
         check(literal, literal);
-        assert!(matches!(Template::parse(&value(literal)), Ok(Template::Literal(_))));
+        assert!(matches!(template(&value(literal)), Ok(Template::Literal(_))));
     }
 
     #[test]
@@ -408,14 +431,18 @@ mod tests {
     #[test]
     fn what_is_no_template_is_refused_with_its_place() {
         let unclosed = "`${` is not closed by a `}`; a text that contains `${` is written `$${`";
-        check(r#"{"a/b":["ok","é ${input.n"]}"#, &format!("/a~1b/1 3: {unclosed}"));
-        check(r#""${input.n +}""#, " 11: the expression ends too early");
-        check(r#""${ }""#, " 2: an expression is expected, found nothing");
+        check(r#"{"a/b":["ok","é ${input.n"]}"#, &format!("3: {unclosed}"));
+        check(r#""${input.n +}""#, "11: the expression ends too early");
+        check(r#""${ }""#, "2: an expression is expected, found nothing");
     }
 
     #[test]
     fn a_secret_leaves_a_place_and_data_cannot_forge_one() {
         check(r#"{"a":"${secret.KEY}"}"#, r#"{"a":null} [{"pointer":"/a","parts":[{"secret":"KEY"}]}]"#);
+        check(
+            r#"{"a~":["${secret.A}${secret.B}"]}"#,
+            r#"{"a~":[null]} [{"pointer":"/a~0/0","parts":[{"secret":"A"},{"secret":"B"}]}]"#,
+        );
         check(
             r#"[["Bearer ${ secret.KEY } for ${input.name}${input.n}"]]"#,
             r#"[[null]] [{"pointer":"/0/0","parts":[{"text":"Bearer "},{"secret":"KEY"},{"text":" for Ada5"}]}]"#,
@@ -433,28 +460,67 @@ mod tests {
         }
     }
 
+    /// What is said when `text` is rendered with a list of 10,000 items in an input of one megabyte.
+    #[track_caller]
+    fn check_refused(text: &str, expected: &str) {
+        let mut scope = Scope::default();
+        let items = Value::list(vec![Value::Int(1); 10_000]);
+        let large = Value::from("a".repeat(1_000_000));
+        scope.set("input", Value::object([("items", items), ("text", large)]));
+        let error = template(&value(text)).unwrap().render(&scope).unwrap_err();
+        assert_eq!(format!("{}: {}", error.expression, error.message), expected);
+    }
+
     #[test]
-    fn secrets_are_filled_in_at_their_places() {
-        let template = Template::parse(&value(r#"{"a~":["x ${secret.KEY}"]}"#)).unwrap();
-        assert!(template.has_secrets());
-        assert_eq!(template.secrets(), ["KEY"]);
-        let Rendered { mut value, secrets } = template.render(&scope()).unwrap();
-        let text = secrets[0].fill(|name| Some(name.to_lowercase())).unwrap();
-        *value.pointer_mut(&secrets[0].pointer).unwrap() = text.into();
-        assert_eq!(value.to_string(), r#"{"a~":["x key"]}"#);
-        assert_eq!(secrets[0].fill(|_| None), Err("KEY".to_owned()));
+    fn a_value_that_is_too_large_is_refused_before_it_is_written_out() {
+        let refusal = "the value is larger than 8 MiB (`VALUE_BYTES_MAX`)";
+        let expected = format!("input.items.map(i, input): {refusal}");
+        check_refused(r#""${input.items.map(i, input)}""#, &expected);
+        check_refused(r#""all: ${input.items.map(i, input)}""#, &expected);
+        check_refused(r#"{"a":["${input.items.map(i, input)}"]}"#, &expected);
+        check_refused(r#""${secret.KEY} ${input.items.map(i, input)}""#, &expected);
+        check_refused(
+            r#""${input.items.map(i, input.text).join('')}""#,
+            &format!("input.items.map(i, input.text).join(''): {refusal}"),
+        );
+        let doubled = "[input.text + input.text].map(a, a + a).map(a, a + a).map(a, a + a)";
+        check_refused(&format!(r#""${{{doubled}}}""#), &format!("{doubled}: {refusal}"));
+        let replaced = "input.text.replace('a', '01234567890123456789')";
+        check_refused(&format!(r#""${{{replaced}}}""#), &format!("{replaced}: {refusal}"));
+    }
+
+    #[test]
+    fn parts_that_are_too_large_together_are_refused() {
+        let expected = "input.text: the value is larger than 8 MiB (`VALUE_BYTES_MAX`)";
+        check_refused(&format!("[{}]", [r#""${input.text}""#; 9].join(",")), expected);
+        check_refused(&format!("[{}]", [r#""x${input.text}""#; 9].join(",")), expected);
+        check_refused(&format!("[{}]", [r#""${secret.KEY}${input.text}""#; 9].join(",")), expected);
+        check_refused(&format!("\"{}\"", "${input.text}".repeat(9)), expected);
+    }
+
+    #[test]
+    fn a_value_that_is_nested_too_deep_is_refused() {
+        let nested = |depth: usize| (0..depth).fold(Value::Null, |inner, _| Value::list(vec![inner]));
+        let parsed = template(&value(r#"[["${input}"]]"#)).unwrap();
+        let mut scope = Scope::default();
+        scope.set("input", nested(limits::VALUE_DEPTH_MAX - 2));
+        let rendered = parsed.render(&scope).unwrap().value;
+        assert!(rendered.to_json().is_ok());
+        scope.set("input", nested(limits::VALUE_DEPTH_MAX - 1));
+        let error = parsed.render(&scope).unwrap_err();
+        assert_eq!(error.message, "value is nested deeper than 100 levels (`value_depth_max`)");
     }
 
     #[test]
     fn it_reads_what_its_expressions_read() {
-        let template = Template::parse(&value(r#"{"a":"${state.x}-${state.y.z}","b":["${size(input)}"]}"#)).unwrap();
-        let texts: Vec<&str> = template.expressions().into_iter().map(Expression::text).collect();
+        let parsed = template(&value(r#"{"a":"${state.x}-${state.y.z}","b":["${size(input)}"]}"#)).unwrap();
+        let texts: Vec<&str> = parsed.expressions().into_iter().map(Expression::text).collect();
         assert_eq!(texts, ["state.x", "state.y.z", "size(input)"]);
         let mut expected = Reads::default();
         expected.add_field("state", "x");
         expected.add_field("state", "y");
         expected.add_all("input");
-        assert_eq!(template.reads(), expected);
+        assert_eq!(parsed.reads(), expected);
     }
 
     /// The value as a template that gives it back.
@@ -466,7 +532,7 @@ mod tests {
     proptest! {
         #[test]
         fn an_escaped_value_renders_as_itself(value in samples::values()) {
-            let rendered = Template::parse(&escaped(&value)).unwrap().render(&scope()).unwrap();
+            let rendered = template(&escaped(&value)).unwrap().render(&scope()).unwrap();
             prop_assert!(rendered.secrets.is_empty());
             // Names of fields are not templates, so an escape in one stays.
             prop_assert_eq!(rendered.value.to_string().replace("$${", "${"), value.to_string().replace("$${", "${"));

@@ -273,7 +273,7 @@ nodes: { a: { run: { mock: { delay: 1s } } } }
 }
 
 #[test]
-fn a_child_that_cannot_even_begin_is_a_failure_of_the_node() {
+fn a_child_that_fails_in_its_first_turn_is_a_failure_of_the_node() {
     let mut world = World::of(
         r#"
 kind: workflow
@@ -288,7 +288,7 @@ nodes: { a: { output: { state.x: "${input.text}${input.text}" } } }
     );
     // Twice five megabytes are more than one value may have.
     let text = "x".repeat(5 * 1024 * 1024);
-    assert_eq!(output(world.run("w", json!({ "text": text }))), json!({ "error": "internal" }));
+    assert_eq!(output(world.run("w", json!({ "text": text }))), json!({ "error": "expression" }));
 }
 
 #[test]

@@ -25,7 +25,7 @@ impl Book {
     pub fn of(all: Vec<Parsed>) -> Self {
         let mut book = Self { definitions: BTreeMap::new(), outputs: BTreeMap::new() };
         for Parsed { kind, name, document, definition } in all {
-            let output = document.get("output").map(serde_json::Value::from);
+            let output = document.get("output").and_then(|schema| serde_json::Value::try_from(schema).ok());
             if let Some(output) = output.filter(|_| kind == DefinitionKind::Task) {
                 book.outputs.insert(name.clone(), output);
             }

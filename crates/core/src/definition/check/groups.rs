@@ -33,8 +33,11 @@ pub(super) fn check(workflow: &Workflow, places: &Places, problems: &mut Problem
     let mut told = BTreeSet::new();
     for opening in &openings {
         let Some((first, others)) = opening.closed_by.split_first() else { continue };
-        for other in others.iter().filter(|other| told.insert(**other)) {
-            disagreeing(workflow, places, [*first, *other], problems);
+        for other in others {
+            // One that is like the first join of this opening may still be unlike that of the next.
+            if !told.contains(other) && disagreeing(workflow, places, [*first, *other], problems) {
+                told.insert(*other);
+            }
         }
     }
     openings
@@ -167,10 +170,10 @@ fn unclosing(workflow: &Workflow, places: &Places, openings: &[Opening], problem
     }
 }
 
-/// Two joins that close the same group instance fire once for both, so they must say the same.
-fn disagreeing(workflow: &Workflow, places: &Places, joins: [TransitionIndex; 2], problems: &mut Problems<'_>) {
+/// Two joins that close the same group instance fire once for both, so they must say the same. Whether a problem was told.
+fn disagreeing(workflow: &Workflow, places: &Places, joins: [TransitionIndex; 2], problems: &mut Problems<'_>) -> bool {
     let [first, other] = joins.map(|index| workflow.transition(index));
-    let (Some(a), Some(b)) = (&first.join, &other.join) else { return };
+    let (Some(a), Some(b)) = (&first.join, &other.join) else { return false };
     let differences = [
         ("to", first.to != other.to),
         ("wait_for", a.wait_for != b.wait_for),
@@ -182,13 +185,14 @@ fn disagreeing(workflow: &Workflow, places: &Places, joins: [TransitionIndex; 2]
     let names = differences.iter().filter(|(_, differs)| *differs).map(|(name, _)| *name);
     let names: Vec<&str> = names.collect();
     if names.is_empty() {
-        return;
+        return false;
     }
     let [first_at, at] =
         joins.map(|index| places.transitions[index.0].join.unwrap_or(places.transitions[index.0].whole));
     let message = format!("two joins close the same group `{}`, but differ in {}", a.group, super::listed(names));
     let hint = format!("they fire as one, so make this like the join on line {}", first_at.line);
     problems.error(at, message, hint);
+    true
 }
 
 /// What a join merges, in a form that can be compared.

@@ -104,8 +104,8 @@ fn errors_readable(workflow: &Workflow, error_reads: &[(Owner, Place)], problems
     for (owner, at) in error_reads {
         let is_readable = match owner {
             Owner::Node(node) => after_error[*node],
-            Owner::Result => after_error.contains(&true),
-            Owner::ErrorPath | Owner::Task => true,
+            // The others never see it, and were told so where they read it.
+            Owner::ErrorPath | Owner::Task | Owner::Result => true,
         };
         if !is_readable {
             let hint = "it is there in transitions with `on: error`, and in the nodes that they lead to".to_owned();

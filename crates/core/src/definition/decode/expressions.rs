@@ -2,7 +2,6 @@
 //!
 //! Owns which names can be read where. Never evaluates anything.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::super::names::listed;
@@ -54,9 +53,30 @@ impl Sight {
         Self { names: &EVERY_NAME, secrets: Secrets::Refused, owner }
     }
 
+    /// When the run is done: there is no token left, and so nothing that only a token has.
+    pub(super) const RESULT: Self =
+        Self { names: &["input", "state", "output", "run"], secrets: Secrets::Refused, owner: Owner::Result };
+
     /// The same where an executor fills in secrets.
     pub(super) fn with_secrets(self) -> Self {
         Self { secrets: Secrets::Possible, ..self }
+    }
+
+    /// Whether elements can be read by the names that `as` gives them.
+    fn has_elements(self) -> bool {
+        match self.owner {
+            Owner::Node(_) | Owner::ErrorPath => true,
+            Owner::Task | Owner::Result => false,
+        }
+    }
+
+    /// The names that are there for sure: of a node it is not known yet whether an error path leads to it.
+    fn sure_names<'n>(self) -> impl Iterator<Item = &'n str> {
+        let has_error = match self.owner {
+            Owner::ErrorPath => true,
+            Owner::Node(_) | Owner::Task | Owner::Result => false,
+        };
+        self.names.iter().copied().filter(move |name| has_error || *name != "error")
     }
 }
 
@@ -109,14 +129,14 @@ impl Decoder<'_, '_> {
             Content::Text(text) => self.text_template(tree, text, sight),
             Content::List(items) => {
                 let items: Vec<Option<Template>> = items.iter().map(|item| self.template(item, sight)).collect();
-                Some(list_of(items.into_iter().collect::<Option<_>>()?))
+                Some(Template::list(items.into_iter().collect::<Option<_>>()?))
             }
             Content::Object(fields) => {
                 let fields = fields.iter().map(|field| (field.key.clone(), self.template(&field.value, sight)));
                 // All of them first: a problem in one must not hide the next.
                 let fields: Vec<(Arc<str>, Option<Template>)> = fields.collect();
                 let fields = fields.into_iter().map(|(key, value)| Some((key, value?))).collect::<Option<Vec<_>>>()?;
-                Some(object_of(fields))
+                Some(Template::object(fields))
             }
         }
     }
@@ -145,7 +165,7 @@ impl Decoder<'_, '_> {
 
     fn reads(&mut self, reads: &Reads, tree: &Tree, sight: Sight) {
         for name in reads.0.keys() {
-            let is_element_name = sight.owner != Owner::Task && self.element_names.contains(&**name);
+            let is_element_name = sight.has_elements() && self.element_names.contains(&**name);
             if name == "error" && sight.names.contains(&"error") {
                 let at = self.word(tree, name);
                 self.error_reads.push((sight.owner, at));
@@ -166,13 +186,20 @@ impl Decoder<'_, '_> {
                 None => "a task that has a name sees only its `input`: what the node's `input` hands it".to_owned(),
             };
             (format!("`{name}` cannot be read in a task"), hint)
+        } else if sight.owner == Owner::Result && (is_reserved(name) || self.element_names.contains(name)) {
+            let hint = format!("when the run is done there is only {}", listed(sight.sure_names()));
+            (format!("there is no `{name}` here"), hint)
         } else if name == "result" {
             let hint = "it is there in the node's `output` and in the transitions that leave the node";
             ("there is no `result` here".to_owned(), hint.to_owned())
         } else {
-            let known: Vec<&str> =
-                sight.names.iter().copied().chain(self.element_names.iter().map(|name| &**name)).collect();
-            let meant = self.problems.meant(name, known.iter().copied());
+            let elements: Vec<&str> = match sight.has_elements() {
+                true => self.element_names.iter().map(|name| &**name).collect(),
+                false => Vec::new(),
+            };
+            let possible: Vec<&str> = sight.names.iter().chain(&elements).copied().collect();
+            let known: Vec<&str> = sight.sure_names().chain(elements).collect();
+            let meant = self.problems.meant(name, possible.into_iter());
             let hint = meant.unwrap_or_else(|| format!("known here are {}", listed(known)));
             (format!("unknown name `{name}`"), hint)
         };
@@ -198,31 +225,6 @@ impl Decoder<'_, '_> {
         let word = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
         let length = if word > 0 { word } else { rest.chars().next().map_or(0, char::len_utf8) };
         self.problems.inside(tree, offset.min(text.len()), length)
-    }
-}
-
-/// A list; a literal when nothing in it is an expression.
-pub(super) fn list_of(items: Vec<Template>) -> Template {
-    match items.iter().map(literal).collect::<Option<Vec<Value>>>() {
-        Some(values) => Template::Literal(Value::List(Arc::new(values))),
-        None => Template::List(items),
-    }
-}
-
-/// An object; a literal when nothing in it is an expression.
-pub(super) fn object_of(mut fields: Vec<(Arc<str>, Template)>) -> Template {
-    fields.sort_by(|(a, _), (b, _)| a.cmp(b));
-    let literals = fields.iter().map(|(key, value)| Some((key.clone(), literal(value)?)));
-    match literals.collect::<Option<BTreeMap<Arc<str>, Value>>>() {
-        Some(values) => Template::Literal(Value::Object(Arc::new(values))),
-        None => Template::Object(fields),
-    }
-}
-
-fn literal(template: &Template) -> Option<Value> {
-    match template {
-        Template::Literal(value) => Some(value.clone()),
-        Template::Expression(_) | Template::Text(_) | Template::List(_) | Template::Object(_) => None,
     }
 }
 

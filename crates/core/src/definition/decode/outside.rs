@@ -4,9 +4,10 @@
 
 use super::super::tree::{Content, Field};
 use super::Decoder;
-use super::expressions::{Sight, object_of};
+use super::expressions::Sight;
 use super::values::is_template;
 use crate::expression::Template;
+use crate::limits;
 
 const METHODS: [&str; 7] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
 
@@ -141,7 +142,7 @@ impl Decoder<'_, '_> {
             self.problems.error(schema.key_at, "`mock` has `value` and `schema`: only one is possible", hint);
         }
         for delay in object.those(&["delay", "delay_jitter"]) {
-            self.template_duration(delay);
+            self.mock_delay(delay);
         }
         if let Some(seed) = object.get("seed").filter(|seed| !is_template(&seed.value)) {
             self.whole(seed, 0, u64::MAX);
@@ -157,13 +158,30 @@ impl Decoder<'_, '_> {
         });
         let fields: Vec<_> = fields.collect();
         let fields: Option<Vec<_>> = fields.into_iter().map(|(key, value)| Some((key, value?))).collect();
-        fields.filter(|_| schema_is_fine).map(object_of)
+        fields.filter(|_| schema_is_fine).map(Template::object)
     }
 
     /// A duration, or an expression that gives one.
     pub(super) fn template_duration(&mut self, field: &Field) {
         if !is_template(&field.value) {
             self.duration_ms(field);
+        }
+    }
+
+    /// As [`Self::template_duration`], or a number of milliseconds.
+    fn mock_delay(&mut self, field: &Field) {
+        match field.value.content {
+            Content::Int(ms @ 0..) if ms.unsigned_abs() <= limits::DURATION_MS_MAX => {}
+            Content::Int(0..) | Content::UInt(_) => {
+                self.problems.error(field.value_at(), format!("`{}` is longer than ten years", field.key), None);
+            }
+            Content::Int(_) | Content::Float(_) => {
+                let expected = "a duration such as `100ms`, or a whole number of milliseconds from 0";
+                self.wrong(&field.key, &field.value, expected);
+            }
+            Content::Null | Content::Bool(_) | Content::Text(_) | Content::List(_) | Content::Object(_) => {
+                self.template_duration(field);
+            }
         }
     }
 

@@ -10,6 +10,7 @@ use super::expressions::{Sight, is_reserved};
 use super::node::Names;
 use super::{Decoder, Object, Owner};
 use crate::expression::Expression;
+use crate::limits;
 
 const FIELDS: [&str; 10] =
     ["from", "to", "when", "on", "priority", "foreach", "spawn", "group", "join", "max_iterations"];
@@ -103,18 +104,29 @@ impl Decoder<'_, '_> {
         if let Some(field) = object.get("foreach") {
             return self.foreach(field, sight).unwrap_or(Count::One);
         }
-        let spawn = object.get("spawn").and_then(|field| match field.value.content {
-            Content::Int(_) | Content::UInt(_) => {
-                self.whole(field, 0, u64::MAX).and_then(|number| Expression::parse(&number.to_string()).ok())
-            }
-            Content::Null
-            | Content::Bool(_)
-            | Content::Float(_)
-            | Content::Text(_)
-            | Content::List(_)
-            | Content::Object(_) => self.expression(field, sight),
-        });
+        let spawn = object.get("spawn").and_then(|field| self.spawn(field, sight));
         spawn.map_or(Count::One, Count::Spawn)
+    }
+
+    fn spawn(&mut self, field: &Field, sight: Sight) -> Option<Expression> {
+        let number = match &field.value.content {
+            Content::Text(_) => return self.expression(field, sight),
+            Content::Int(number) => u64::try_from(*number).ok(),
+            Content::UInt(number) => Some(*number),
+            Content::Null | Content::Bool(_) | Content::Float(_) | Content::List(_) | Content::Object(_) => None,
+        };
+        let Some(number) = number else {
+            let expected = "a whole number from 0, or an expression such as `input.count`";
+            self.wrong("spawn", &field.value, expected);
+            return None;
+        };
+        if number > limits::BRANCHES_MAX {
+            let max = limits::BRANCHES_MAX;
+            let message = format!("{number} branches are too many, the limit is {max} (`branches_max`)");
+            self.problems.error(field.value_at(), message, None);
+            return None;
+        }
+        Expression::parse(&number.to_string()).ok()
     }
 
     fn foreach(&mut self, field: &Field, sight: Sight) -> Option<Count> {

@@ -53,7 +53,7 @@ impl Decoder<'_, '_> {
                     None
                 }
             },
-            Content::Int(_) | Content::UInt(_) | Content::Float(_) => {
+            Content::Int(0..) | Content::UInt(_) => {
                 let shown = field.value.described();
                 let number = shown.trim_start_matches("the number `").trim_end_matches('`');
                 let message = format!("`{}` has no unit", field.key);
@@ -61,7 +61,12 @@ impl Decoder<'_, '_> {
                 self.problems.error(field.value_at(), message, hint);
                 None
             }
-            Content::Null | Content::Bool(_) | Content::List(_) | Content::Object(_) => {
+            Content::Null
+            | Content::Bool(_)
+            | Content::Int(_)
+            | Content::Float(_)
+            | Content::List(_)
+            | Content::Object(_) => {
                 self.wrong(&field.key, &field.value, "a duration such as `30s`");
                 None
             }

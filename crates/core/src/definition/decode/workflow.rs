@@ -8,7 +8,7 @@ use super::super::tree::{Content, Field, Tree};
 use super::super::workflow::{Node, NodeIndex, Transition, Workflow};
 use super::expressions::{Sight, is_reserved};
 use super::node::{Names, in_order};
-use super::{Decoder, Object, Owner, first_key};
+use super::{Decoder, Object, first_key};
 use crate::limits;
 
 const FIELDS: [&str; 11] =
@@ -28,7 +28,7 @@ impl Decoder<'_, '_> {
         let names: Names = nodes.iter().flatten().enumerate().map(|(i, (node, _))| (node.name.clone(), i)).collect();
         let transitions = self.transitions(&object, &names);
         let start = object.get("start").map(|field| self.node_named(field, &names));
-        let result = object.get("result").and_then(|field| self.template(&field.value, Sight::before(Owner::Result)));
+        let result = object.get("result").and_then(|field| self.template(&field.value, Sight::RESULT));
 
         let (nodes, node_places): (Vec<Node>, Vec<NodePlaces>) = nodes?.into_iter().unzip();
         let (transitions, transition_places): (Vec<Transition>, Vec<TransitionPlaces>) =

@@ -291,6 +291,9 @@ impl Coordinator<'_, '_> {
                 Some(_) | None => self.rows.with_value(lineage, path, value)?,
             };
             let whole = whole.map_err(|problem| misfit(&format!("`{path}` cannot be written: {problem}")))?;
+            if let Err(problem) = whole.to_json() {
+                return Err(misfit(&format!("`{name}` cannot be written: {problem}")));
+            }
             if let Some(schema) = &workflow.state
                 && path.root == crate::definition::workflow::ContextRoot::State
                 && let Err(violations) = schema.check_property(&path.field, &whole)
