@@ -8,12 +8,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use steadfast::commit::{Commit, Gather, Output, TaskNews, TaskStart, Waiter, commit_gathered};
 use steadfast::core::failure::{Failure, FailureKind};
 use steadfast::core::ids::ActorId;
 use steadfast::core::json::Json;
+use steadfast::core::limits::VALUE_DEPTH_MAX;
 use steadfast::core::time::Timestamp;
 use steadfast::core::turn::{Actor, Input, Kind, Storage, Turn, TurnError};
-use steadfast::{Engine, Function, Health, RequestError, Settings, Task};
+use steadfast::runner::{Delivery, Runner, Step, TaskOutcome};
+use steadfast::store::Store;
+use steadfast::store::memory::MemoryStore;
+use steadfast::{Engine, Function, Health, Kinds, RequestError, Settings, Task, shards_of};
 use steadfast_sim::actors::fragile::{Heard, Knock};
 use steadfast_sim::actors::{chain, counter, courier, errand, fragile, ticker};
 use support::*;
@@ -557,4 +562,83 @@ async fn a_message_and_a_request_of_one_id_are_two_things() {
     engine.send_as(&given("x"), &counter, &counter::Add { add: 1 }).await.unwrap();
     let answer = engine.request_as(&given("x"), &counter, &counter::Add { add: 2 }).await.unwrap();
     assert_eq!(answer.decode(), Ok(3));
+}
+
+/// Dispatches a task, and fails at its result.
+struct Ungrateful;
+
+impl Kind for Ungrateful {
+    fn load(&self, _id: &ActorId, _storage: &dyn Storage) -> Result<Box<dyn Actor>, TurnError> {
+        Ok(Box::new(Self))
+    }
+}
+
+impl Actor for Ungrateful {
+    fn turn(&mut self, turn: &mut Turn<'_>, input: &Input) -> Result<(), TurnError> {
+        match input {
+            Input::Message(_) => turn.dispatch("t", "work", &()),
+            Input::DeadLetter(_) => Ok(()),
+            Input::TaskResult(_) | Input::Alarm { .. } | Input::Request(_) => Err(TurnError::failed("no, thank you")),
+        }
+    }
+}
+
+/// Steps and commits without time going by. What is to be started.
+fn settle(runner: &mut Runner, gather: &Gather, store: &MemoryStore, now: Timestamp) -> Vec<TaskStart> {
+    let mut started = Vec::new();
+    loop {
+        while runner.step(now) == Step::Ran {}
+        let Commit::Done(outputs) = commit_gathered(gather, store) else { return started };
+        started.extend(outputs.into_iter().filter_map(|output| match output {
+            Output::Task(TaskNews::Start(start)) => Some(start),
+            Output::Task(TaskNews::Cancel(_)) | Output::Answer(..) => None,
+        }));
+    }
+}
+
+#[test]
+fn a_result_that_was_given_up_is_not_taken_again() {
+    let store = MemoryStore::default();
+    let gather = Arc::new(Gather::new(store.begin_boot().unwrap(), 100));
+    let mut kinds = Kinds::default();
+    kinds.insert("ungrateful", Ungrateful);
+    let (actor, mut now) = (actor("ungrateful", "a"), Timestamp(0));
+    let reader = store.reader().unwrap();
+    let mut runner =
+        Runner::start(gather.clone(), Arc::new(kinds), &Settings::default(), reader, shards_of(0, 1), now).unwrap();
+    let (waiter, _told) = Waiter::new(None);
+    let (id, body) = (gather.anonymous_request(), Json::null());
+    runner.deliver(Delivery::Send { actor: actor.clone(), id, body, waiter }, now);
+    let started = settle(&mut runner, &gather, &store, now);
+    let [TaskStart { task, sequence, attempt, .. }] = &started[..] else { panic!("{started:?}") };
+    let outcome = TaskOutcome { task: task.clone(), sequence: *sequence, attempt: *attempt, outcome: Ok(Json::null()) };
+    let letters = || store.reader().unwrap().dead_letters(actor.shard(), None, 10).unwrap();
+    runner.deliver(Delivery::Task { actor: actor.clone(), outcome: outcome.clone() }, now);
+    while letters().is_empty() {
+        now = now.plus_ms(1_000);
+        settle(&mut runner, &gather, &store, now);
+    }
+    // At once: after some time without a turn the actor leaves memory, and what it remembers goes with it.
+    runner.deliver(Delivery::Task { actor: actor.clone(), outcome }, now);
+    for _ in 0..10 {
+        settle(&mut runner, &gather, &store, now);
+        now = now.plus_ms(3_600_000);
+    }
+    assert_eq!(letters().len(), 1, "{:?}", letters());
+}
+
+#[tokio::test]
+async fn a_result_deeper_than_values_may_be_is_the_tasks_failure() {
+    let place = Place::new();
+    let deep = Function(async |task: Task| {
+        let depth = task.input.decode().unwrap();
+        Ok(Json::parse(&format!("{}{}", "[".repeat(depth), "]".repeat(depth))).unwrap())
+    });
+    let engine = place.builder().executor("deep", deep).start().unwrap();
+    for (depth, is_ok) in [(VALUE_DEPTH_MAX, true), (VALUE_DEPTH_MAX + 1, false), (10_000, false)] {
+        let task = depth.to_string();
+        let run = errand::Run { input: Json::encode(&depth).unwrap(), ..run(&task, "deep") };
+        let settled: errand::Settled = engine.request(&actor(errand::KIND, "a"), &run).await.unwrap().decode().unwrap();
+        assert_eq!(settled.is_ok, is_ok, "{depth}");
+    }
 }

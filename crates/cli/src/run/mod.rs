@@ -249,9 +249,10 @@ fn told_as_usage(error: RunError) -> anyhow::Error {
             let violations: String = violations.iter().map(shown).collect();
             WrongUsage(format!("the input does not fit the workflow `{workflow}`:{violations}")).into()
         }
-        error @ (RunError::UnknownWorkflow { .. } | RunError::Conflict { .. } | RunError::InvalidId { .. }) => {
-            WrongUsage(error.to_string()).into()
-        }
+        error @ (RunError::UnknownWorkflow { .. }
+        | RunError::UnknownReference { .. }
+        | RunError::Conflict { .. }
+        | RunError::InvalidId { .. }) => WrongUsage(error.to_string()).into(),
         error @ (RunError::NotFound { .. }
         | RunError::Request(_)
         | RunError::Store(_)

@@ -16,6 +16,7 @@ use steadfast_core::limits;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::Child;
 
+use super::secrets::Used;
 use super::{Call, Effect, excerpt};
 
 /// Whether programs may be run.
@@ -72,7 +73,7 @@ impl Effect for Command {
                 };
                 let child = start(&specification, &call)?;
                 let ended = communicate(child, stdin).await?;
-                result_of(&specification.program, &ended)
+                result_of(&specification.program, &ended, &call.used)
             }
         }
     }
@@ -179,18 +180,18 @@ async fn last_part(mut output: impl AsyncRead + Unpin) -> Result<Vec<u8>, std::i
             return Ok(kept);
         }
         kept.extend_from_slice(&read[..count]);
-        // One more than is shown, so that it is seen to be cut.
-        let excess = kept.len().saturating_sub(limits::EXCERPT_BYTES_MAX + 1);
+        // One more than is looked at, so that it is seen to be cut.
+        let excess = kept.len().saturating_sub(excerpt::LOOKED_AT_BYTES + 1);
         kept.drain(..excess);
     }
 }
 
-fn result_of(program: &str, ended: &Ended) -> Result<Json, Failure> {
+fn result_of(program: &str, ended: &Ended, used: &Used) -> Result<Json, Failure> {
     if !ended.status.success() {
-        return Err(failure_of(program, ended));
+        return Err(failure_of(program, ended, used));
     }
     let refused = |reason: String| {
-        let shown = excerpt::beginning(&ended.stdout);
+        let shown = excerpt::beginning(&ended.stdout, used);
         let message = format!("program `{program}` must write JSON, but {reason}; it wrote: {shown}");
         Failure::last(FailureKind::InvalidOutput, &message)
     };
@@ -201,8 +202,8 @@ fn result_of(program: &str, ended: &Ended) -> Result<Json, Failure> {
     Json::parse(text.trim()).map_err(|error| refused(error.to_string()))
 }
 
-fn failure_of(program: &str, ended: &Ended) -> Failure {
-    let stderr = excerpt::end(&ended.stderr);
+fn failure_of(program: &str, ended: &Ended, used: &Used) -> Failure {
+    let stderr = excerpt::end(&ended.stderr, used);
     let said = stderr.trim();
     let message = match said {
         "" => format!("program `{program}` ended with {}", ended.status),

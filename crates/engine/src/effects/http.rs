@@ -105,7 +105,7 @@ impl Effect for Http {
     async fn run(&self, mut call: Call) -> Result<Json, Failure> {
         let specification: Specification = call.specification()?;
         let request = request(&specification, &call.key)?;
-        let name = format!("{} {}", request.method(), shown(request.url()));
+        let name = format!("{} {}", request.method(), shown(request.url(), &call));
         self.guard.check_literal(request.url()).map_err(|refusal| refused(&name, &refusal))?;
         let client = self.client(request.url(), call.carries)?;
         let sent = client.execute(request).await;
@@ -113,7 +113,7 @@ impl Effect for Http {
         if is_ok(&specification, response.status().as_u16()) {
             answer::result(&name, response).await
         } else {
-            Err(answer::failure(&name, response).await)
+            Err(answer::failure(&name, response, &call.used).await)
         }
     }
 }
@@ -145,14 +145,16 @@ fn is_ok(specification: &Specification, status: u16) -> bool {
 fn request(specification: &Specification, key: &str) -> Result<Request, Failure> {
     let mut url = Url::parse(&specification.url).map_err(|error| invalid(&format!("the URL is not one: {error}")))?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(invalid(&format!("the URL begins with `{}:`, allowed are `http:` and `https:`", url.scheme())));
+        // What it begins with may be a part of a secret, so it is not shown.
+        return Err(invalid("the URL must begin with `http:` or `https:`"));
     }
     for (name, value) in fields(&specification.query) {
         url.query_pairs_mut().append_pair(name, &value);
     }
     let default = if specification.body.is_some() { "POST" } else { "GET" };
-    let method = specification.method.as_deref().unwrap_or(default).to_uppercase();
-    let method = Method::from_bytes(method.as_bytes()).map_err(|_| invalid(&format!("`{method}` is not a method")))?;
+    let method = specification.method.as_deref().unwrap_or(default);
+    let method = Method::from_bytes(method.to_uppercase().as_bytes())
+        .map_err(|_| invalid(&format!("`{method}` is not a method")))?;
     let mut request = Request::new(method, url);
     let mut headers = headers(&specification.headers)?;
     if !headers.contains_key(&IDEMPOTENCY_KEY) {
@@ -205,9 +207,15 @@ fn field_text(value: &Value) -> Option<String> {
     }
 }
 
-/// A URL as messages show it: without who asks and what for.
-fn shown(url: &Url) -> String {
-    format!("{}{}", url.origin().ascii_serialization(), url.path())
+/// A URL as messages show it: without who asks and what for. A URL writes things in its own way, so with secrets only the place is shown,
+/// and not even that when a secret is a part of it.
+fn shown(url: &Url, call: &Call) -> String {
+    let place = url.origin().ascii_serialization();
+    match call.carries {
+        Carries::Nothing => format!("{place}{}", url.path()),
+        Carries::Secrets if call.used.is_in(&place) => format!("{}://…", url.scheme()),
+        Carries::Secrets => place,
+    }
 }
 
 fn invalid(message: &str) -> Failure {

@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use steadfast_core::duration::format_ms;
 use steadfast_core::failure::{Failure, FailureKind};
 use steadfast_core::graph::task_input::TaskInput;
 use steadfast_core::json::Json;
@@ -80,6 +81,8 @@ struct Call {
     input: Json,
     /// Whether there are secrets in it.
     carries: Carries,
+    /// Those secrets, for whoever cuts a text: a part of one is not found afterwards.
+    used: Arc<Used>,
 }
 
 /// What goes out with a call.
@@ -116,13 +119,14 @@ impl<E: Effect> Executor for Guarded<E> {
             let input: TaskInput = task.input.decode().map_err(|error| {
                 Failure::last(FailureKind::InvalidInput, &format!("the task's input cannot be read: {error}"))
             })?;
-            let used = Used::find(&input.secrets, &*secrets)?;
+            let used = Arc::new(Used::find(&input.secrets, &*secrets)?);
             let call = Call {
                 key: task.idempotency_key(),
                 attempt: input.attempt,
                 specification: used.fill_in(&input.specification, &input.secrets)?,
                 input: input.input,
                 carries: if input.secrets.is_empty() { Carries::Nothing } else { Carries::Secrets },
+                used: used.clone(),
             };
             let ran = effect.run(call);
             let outcome = match input.timeout_ms.or(E::TIMEOUT_MS) {
@@ -137,16 +141,6 @@ impl<E: Effect> Executor for Guarded<E> {
 }
 
 fn too_slow(node: &str, attempt: u32, ms: u64) -> Failure {
-    let message = format!("attempt {attempt} of node `{node}` took longer than {}", written(ms));
+    let message = format!("attempt {attempt} of node `{node}` took longer than {}", format_ms(ms));
     Failure::retryable(FailureKind::Timeout, &message)
-}
-
-/// A duration as a definition would say it.
-fn written(ms: u64) -> String {
-    for (unit, of_ms) in [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000)] {
-        if ms > 0 && ms.is_multiple_of(of_ms) {
-            return format!("{}{unit}", ms / of_ms);
-        }
-    }
-    format!("{ms}ms")
 }

@@ -9,8 +9,8 @@ use std::fmt::Write;
 use serde_json::{Map, Value};
 use steadfast_core::expression::{SecretPart, SecretPlace};
 use steadfast_core::failure::{Failure, FailureKind};
-use steadfast_core::json::Json;
-use steadfast_core::limits::SECRET_BYTES_MIN;
+use steadfast_core::json::{Json, JsonError};
+use steadfast_core::limits::{FAILURE_MESSAGE_BYTES_MAX, SECRET_BYTES_MIN};
 
 /// Where secrets come from.
 pub trait Secrets: Send + Sync {
@@ -52,10 +52,36 @@ impl Secrets for BTreeMap<String, String> {
     }
 }
 
-/// The secrets of one call, by name.
-pub(super) struct Used(BTreeMap<String, String>);
+/// The secrets of one call.
+#[derive(Default)]
+pub(super) struct Used {
+    by_name: BTreeMap<String, String>,
+    /// Every text in which a secret may come back, the longest first: one may be a part of another.
+    forms: Vec<Form>,
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Form {
+    text: String,
+    /// What is shown instead.
+    shown: String,
+}
 
 impl Used {
+    fn new(by_name: BTreeMap<String, String>) -> Self {
+        let mut forms = Vec::new();
+        for (name, secret) in by_name.iter().filter(|(_, secret)| secret.len() >= SECRET_BYTES_MIN) {
+            let shown = format!("[secret {name}]");
+            // Whoever shows it may have cut off the space around it.
+            let texts = texts_of(secret).into_iter().chain(texts_of(secret.trim()));
+            forms.extend(texts.map(|text| Form { text, shown: shown.clone() }));
+        }
+        forms.retain(|form| form.text.len() >= SECRET_BYTES_MIN);
+        forms.sort_by(|left, right| right.text.len().cmp(&left.text.len()).then_with(|| left.cmp(right)));
+        forms.dedup();
+        Self { by_name, forms }
+    }
+
     /// Looks up everything that `places` need.
     pub(super) fn find(places: &[SecretPlace], secrets: &dyn Secrets) -> Result<Self, Failure> {
         let mut found = BTreeMap::new();
@@ -68,7 +94,7 @@ impl Used {
                 found.insert(name.clone(), secret);
             }
         }
-        Ok(Self(found))
+        Ok(Self::new(found))
     }
 
     /// A copy of the specification with the secrets in their places.
@@ -82,7 +108,7 @@ impl Used {
                 .ok_or_else(|| internal(format!("there is no `{pointer}` in the task for a secret")))?;
             let part = |part: &SecretPart| match part {
                 SecretPart::Text(text) => text.clone(),
-                SecretPart::Secret(name) => self.0.get(name).cloned().unwrap_or_default(),
+                SecretPart::Secret(name) => self.by_name.get(name).cloned().unwrap_or_default(),
             };
             *place = Value::String(parts.iter().map(part).collect());
         }
@@ -91,88 +117,133 @@ impl Used {
 
     /// The same outcome, with `[secret NAME]` wherever a secret was.
     pub(super) fn take_out(&self, outcome: Result<Json, Failure>) -> Result<Json, Failure> {
-        let forms = self.forms();
-        if forms.is_empty() {
+        if self.forms.is_empty() {
             return outcome;
         }
         match outcome {
-            Ok(result) => Ok(without(&result, &forms)),
+            Ok(result) => self.without(&result).map_err(|error| {
+                let message = format!("secrets cannot be taken out of the task's result: {error}");
+                Failure::last(FailureKind::InvalidOutput, &message)
+            }),
             Err(failure) => Err(Failure {
-                message: replaced(&failure.message, &forms),
-                details: failure.details.map(|details| without(&details, &forms)),
+                message: self.clean_message(&failure.message),
+                details: failure.details.and_then(|details| self.without(&details).ok()),
                 ..failure
             }),
         }
     }
 
-    /// Every text in which a secret may come back, the longest first: one may be a part of another.
-    fn forms(&self) -> Vec<(String, String)> {
-        let mut forms = Vec::new();
-        for (name, secret) in self.0.iter().filter(|(_, secret)| secret.len() >= SECRET_BYTES_MIN) {
-            // Without the quotes around it.
-            let quoted = Value::from(secret.as_str()).to_string();
-            let escaped = quoted[1..quoted.len() - 1].to_owned();
-            let encoded = percent_encoded(secret);
-            let base64 = base64(secret.as_bytes());
-            let unpadded = base64.trim_end_matches('=').to_owned();
-            let texts = [
-                secret.clone(),
-                escaped,
-                encoded.to_lowercase(),
-                encoded.replace("%20", "+"),
-                encoded,
-                unpadded.replace('+', "-").replace('/', "_"),
-                unpadded,
-                base64,
-            ];
-            forms.extend(texts.map(|text| (text, format!("[secret {name}]"))));
+    /// The text, with `[secret NAME]` wherever a secret was.
+    pub(super) fn clean(&self, text: &str) -> String {
+        self.forms
+            .iter()
+            .filter(|form| text.contains(&form.text))
+            .fold(text.to_owned(), |text, form| text.replace(&form.text, &form.shown))
+    }
+
+    /// The same of a text that was cut off at its end: what may be the beginning of a secret there goes too.
+    pub(super) fn clean_beginning(&self, text: &str) -> String {
+        let mut clean = self.clean(text);
+        let cut_off = self.forms.iter().filter_map(|Form { text, .. }| {
+            let parts = text.char_indices().rev().map(|(end, _)| &text[..end]);
+            parts.filter(|part| clean.ends_with(part)).map(str::len).next()
+        });
+        clean.truncate(clean.len() - cut_off.max().unwrap_or(0));
+        clean
+    }
+
+    /// The same of a text that was cut off at its beginning.
+    pub(super) fn clean_end(&self, text: &str) -> String {
+        let mut clean = self.clean(text);
+        let cut_off = self.forms.iter().filter_map(|Form { text, .. }| {
+            let parts = text.char_indices().skip(1).map(|(begin, _)| &text[begin..]);
+            parts.filter(|part| clean.starts_with(part)).map(str::len).next()
+        });
+        clean.drain(..cut_off.max().unwrap_or(0));
+        clean
+    }
+
+    /// A failure's message, which was cut off where it reached the bound.
+    fn clean_message(&self, message: &str) -> String {
+        // A character has up to four bytes: the last one may not have fitted.
+        let is_whole = message.len() + 4 <= FAILURE_MESSAGE_BYTES_MAX;
+        if is_whole { self.clean(message) } else { self.clean_beginning(message) }
+    }
+
+    /// Whether a secret is in the text, in whatever case.
+    pub(super) fn is_in(&self, text: &str) -> bool {
+        let text = text.to_lowercase();
+        self.forms.iter().any(|form| text.contains(&form.text.to_lowercase()))
+    }
+
+    fn without(&self, json: &Json) -> Result<Json, JsonError> {
+        Json::encode(&self.cleaned(json.decode()?))
+    }
+
+    fn cleaned(&self, value: Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.clean(&text)),
+            Value::Array(items) => items.into_iter().map(|item| self.cleaned(item)).collect(),
+            Value::Object(fields) => {
+                let cleaned = fields.into_iter().map(|(name, field)| (self.clean(&name), self.cleaned(field)));
+                Value::Object(cleaned.collect::<Map<_, _>>())
+            }
+            // A secret of digits may come back as a number.
+            Value::Number(number) => {
+                let text = number.to_string();
+                let clean = self.clean(&text);
+                if clean == text { Value::Number(number) } else { Value::String(clean) }
+            }
+            Value::Null | Value::Bool(_) => value,
         }
-        forms.retain(|(text, _)| text.len() >= SECRET_BYTES_MIN);
-        forms.sort_by(|left, right| right.0.len().cmp(&left.0.len()).then_with(|| left.cmp(right)));
-        forms.dedup();
-        forms
     }
 }
 
-fn without(json: &Json, forms: &[(String, String)]) -> Json {
-    // What is not JSON is refused by the engine anyway, with a message that shows nothing of it.
-    let Ok(value) = json.decode::<Value>() else { return Json::null() };
-    Json::encode(&cleaned(value, forms)).unwrap_or_else(|_| Json::null())
-}
-
-fn cleaned(value: Value, forms: &[(String, String)]) -> Value {
-    match value {
-        Value::String(text) => Value::String(replaced(&text, forms)),
-        Value::Array(items) => items.into_iter().map(|item| cleaned(item, forms)).collect(),
-        Value::Object(fields) => {
-            let cleaned = fields.into_iter().map(|(name, field)| (replaced(&name, forms), cleaned(field, forms)));
-            Value::Object(cleaned.collect::<Map<_, _>>())
+/// As it is, and as others may write it: in JSON, in a URL, in base64.
+fn texts_of(secret: &str) -> Vec<String> {
+    let quoted = Value::from(secret).to_string();
+    let base64 = base64(secret.as_bytes());
+    let unpadded = base64.trim_end_matches('=').to_owned();
+    let mut texts = vec![
+        secret.to_owned(),
+        // Without the quotes around it.
+        quoted[1..quoted.len() - 1].to_owned(),
+        unpadded.replace('+', "-").replace('/', "_"),
+        unpadded,
+        base64,
+    ];
+    // Everybody agrees on letters, digits, `-`, `.` and `_`. Of the rest, some write more as it is than others: the strict ones, scripts
+    // (`encodeURIComponent`), forms, and URLs in their path and in their query.
+    for plain in ["~", "~!'()*", "*", "~!'()*/:@$&+,;=[]|^%\\", "~!()*/:@$&+,;=?[]|^`{}%\\"] {
+        let encoded = percent_encoded(secret, plain);
+        for encoded in [with_small_digits(&encoded), encoded] {
+            texts.push(encoded.replace("%20", "+"));
+            texts.push(encoded);
         }
-        // A secret of digits may come back as a number.
-        Value::Number(number) => {
-            let text = number.to_string();
-            let clean = replaced(&text, forms);
-            if clean == text { Value::Number(number) } else { Value::String(clean) }
-        }
-        Value::Null | Value::Bool(_) => value,
     }
+    texts
 }
 
-fn replaced(text: &str, forms: &[(String, String)]) -> String {
-    forms
-        .iter()
-        .filter(|(form, _)| text.contains(form.as_str()))
-        .fold(text.to_owned(), |text, (form, name)| text.replace(form.as_str(), name))
-}
-
-fn percent_encoded(text: &str) -> String {
+fn percent_encoded(text: &str, plain: &str) -> String {
     text.bytes().fold(String::new(), |mut encoded, byte| {
         match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => encoded.push(char::from(byte)),
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' => encoded.push(char::from(byte)),
+            _ if plain.as_bytes().contains(&byte) => encoded.push(char::from(byte)),
             _ => write!(encoded, "%{byte:02X}").expect("a string takes every text"),
         }
         encoded
     })
+}
+
+/// `%2F` as `%2f`; everything else stays.
+fn with_small_digits(encoded: &str) -> String {
+    let mut digits_left = 0;
+    let small = |letter: char| {
+        let is_digit = digits_left > 0;
+        digits_left = if letter == '%' { 2 } else { digits_left.max(1) - 1 };
+        if is_digit { letter.to_ascii_lowercase() } else { letter }
+    };
+    encoded.chars().map(small).collect()
 }
 
 /// Base64 with padding, by the standard alphabet.
@@ -195,8 +266,14 @@ pub(super) fn base64(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
+    impl Used {
+        pub(crate) fn one(name: &str, secret: &str) -> Self {
+            Self::new(BTreeMap::from([(name.to_owned(), secret.to_owned())]))
+        }
+    }
+
     fn used(secret: &str) -> Used {
-        Used(BTreeMap::from([("KEY".to_owned(), secret.to_owned())]))
+        Used::one("KEY", secret)
     }
 
     #[track_caller]
@@ -222,6 +299,48 @@ mod tests {
         );
         taken_out("hunter2", r#"["aHVudGVyMg==","aHVudGVyMg"]"#, r#"["[secret KEY]","[secret KEY]"]"#);
         taken_out("12345678", "[12345678,1]", r#"["[secret KEY]",1]"#);
+    }
+
+    #[test]
+    fn only_the_digits_after_a_percent_sign_may_be_small() {
+        taken_out("AbC/dEf", r#"["AbC%2fdEf","AbC%2FdEf"]"#, r#"["[secret KEY]","[secret KEY]"]"#);
+    }
+
+    #[test]
+    fn a_secret_is_taken_out_as_urls_have_it() {
+        let secret = "it's (a) *test*~/ü!";
+        let mut url = reqwest::Url::parse("http://x/").unwrap();
+        url.set_path(secret);
+        url.set_query(Some(secret));
+        let mut form = reqwest::Url::parse("http://x/").unwrap();
+        form.query_pairs_mut().append_pair("k", secret);
+        let result = Json::encode(&[url.as_str(), form.as_str()]).unwrap();
+        let clean = used(secret).take_out(Ok(result)).unwrap();
+        assert_eq!(clean.as_str(), r#"["http://x/[secret KEY]?[secret KEY]","http://x/?k=[secret KEY]"]"#);
+    }
+
+    #[test]
+    fn a_secret_without_the_space_around_it_is_one() {
+        taken_out("hunter2\n", r#"["hunter2"]"#, r#"["[secret KEY]"]"#);
+    }
+
+    #[test]
+    fn a_result_too_deep_to_look_into_is_a_failure() {
+        let deep = Json::parse(&format!("{}\"hunter2\"{}", "[".repeat(200), "]".repeat(200))).unwrap();
+        let failure = used("hunter2").take_out(Ok(deep.clone())).unwrap_err();
+        assert_eq!((failure.kind, failure.retryable), (FailureKind::InvalidOutput, false));
+        assert!(failure.message.contains("recursion limit exceeded"), "{failure}");
+        let failure = Failure { details: Some(deep), ..Failure::last(FailureKind::TaskFailed, "no") };
+        assert_eq!(used("hunter2").take_out(Err(failure)).unwrap_err().details, None);
+    }
+
+    #[test]
+    fn a_message_that_was_cut_shows_no_part_of_a_secret() {
+        for before in FAILURE_MESSAGE_BYTES_MAX - 10..FAILURE_MESSAGE_BYTES_MAX {
+            let message = format!("{}hünter2 and more", "-".repeat(before));
+            let clean = used("hünter2").take_out(Err(Failure::last(FailureKind::TaskFailed, &message))).unwrap_err();
+            assert!(!clean.message.contains('h'), "{before}");
+        }
     }
 
     #[test]

@@ -56,6 +56,16 @@ pub enum RunError {
         /// What there is.
         hint: String,
     },
+    /// A workflow names something that is not in the store.
+    #[error("{} `{name}`, named by `{by}`, is not in the store", kind.name())]
+    UnknownReference {
+        /// What it would be.
+        kind: DefinitionKind,
+        /// As it was named.
+        name: String,
+        /// The definition that names it.
+        by: String,
+    },
     /// There is no such run.
     #[error("there is no run `{run}`")]
     NotFound {
@@ -102,7 +112,15 @@ pub enum RunError {
 
 impl RunError {
     pub(super) fn stored(error: TurnError) -> Self {
-        Self::Unreadable { message: error.to_string() }
+        match error {
+            // What is stored may be well: it could not be asked for.
+            TurnError::StoreUnavailable(reason) => Self::Store(StoreError::Failed(reason)),
+            TurnError::Failed(_)
+            | TurnError::Stored { .. }
+            | TurnError::Json(_)
+            | TurnError::InvalidId(_)
+            | TurnError::Limit { .. } => Self::Unreadable { message: error.to_string() },
+        }
     }
 }
 
@@ -142,7 +160,10 @@ impl Graphs {
 
     /// Fixes the versions of everything that the workflow names, directly or not, and checks the input.
     fn plan(&self, workflow: &str, reference: &Reference, input: &Json) -> Result<Plan, RunError> {
-        let value = Value::from_json(input).map_err(|error| RunError::stored(error.into()))?;
+        let value = Value::from_json(input).map_err(|error| {
+            let violation = Violation { pointer: String::new(), message: error.to_string() };
+            RunError::InvalidInput { workflow: workflow.to_owned(), violations: vec![violation] }
+        })?;
         let definitions = self.engine.definitions().map_err(RunError::Store)?;
         self.read(&catalog::actor(), |storage| {
             let Some(version) = version_of(storage, DefinitionKind::Workflow, reference)? else {
@@ -169,10 +190,8 @@ impl Graphs {
                 visited.push(this);
                 for (kind, named) in definition.references() {
                     let Some(version) = version_of(storage, kind, &named)? else {
-                        let (kind, name, by) = (kind.name(), &named.name, &reference.name);
-                        return Err(TurnError::failed(format!(
-                            "{kind} `{name}`, named by `{by}`, is not in the store"
-                        )));
+                        let (name, by) = (named.name.to_string(), reference.name.to_string());
+                        return Ok(Err(RunError::UnknownReference { kind, name, by }));
                     };
                     if named.version.is_none() {
                         pins.insert(Pins::key(kind, &named.name), version);
@@ -241,5 +260,18 @@ fn checked_id(id: String) -> Result<String, RunError> {
     match steadfast_core::ids::RequestId::given(&id) {
         Ok(_) => Ok(id),
         Err(error) => Err(RunError::InvalidId { message: error.to_string().replace("request id", "run id") }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_that_does_not_answer_is_not_taken_for_one_that_cannot_be_read() {
+        let error = RunError::stored(TurnError::StoreUnavailable("gone".to_owned()));
+        assert!(matches!(error, RunError::Store(StoreError::Failed(_))), "{error:?}");
+        assert_eq!(error.to_string(), "the store failed: gone");
+        assert!(matches!(RunError::stored(TurnError::failed("what is this?")), RunError::Unreadable { .. }));
     }
 }

@@ -26,10 +26,10 @@ impl Storage for CommittedStorage<'_> {
 fn unavailable(error: StoreError) -> TurnError {
     match error {
         StoreError::Damaged(_) => TurnError::failed(error.to_string()),
-        StoreError::Full(_)
-        | StoreError::ReadOnly(_)
-        | StoreError::Busy(_)
-        | StoreError::TakenOver(_)
-        | StoreError::Failed(_) => TurnError::StoreUnavailable(error.to_string()),
+        // Without what whoever tells it says anyway.
+        StoreError::Failed(reason) => TurnError::StoreUnavailable(reason),
+        StoreError::Full(_) | StoreError::ReadOnly(_) | StoreError::Busy(_) | StoreError::TakenOver(_) => {
+            TurnError::StoreUnavailable(error.to_string())
+        }
     }
 }

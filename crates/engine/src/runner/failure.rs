@@ -140,6 +140,8 @@ impl Runner {
         match waiting {
             Waiting::Task(outcome) => {
                 uncommitted.tasks.insert(outcome.task.clone(), None);
+                // The same result may come once more, and be no news then.
+                self.slots[place].note_task(&outcome.task, None);
                 self.unconfirmed.push_back((batch, self.slots[place].id.clone(), outcome));
             }
             Waiting::Alarm { .. } => {

@@ -7,6 +7,7 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
+use steadfast_core::expression::Value;
 use steadfast_core::failure::{self, Failure, FailureKind};
 use steadfast_core::ids::{ActorId, TaskId};
 use steadfast_core::json::Json;
@@ -190,7 +191,8 @@ fn refusal_of(value: &Json) -> Option<String> {
         let (found, max) = (value.bytes(), limits::VALUE_BYTES_MAX);
         return Some(format!("the task's result has {found} bytes, the limit is {max} (`VALUE_BYTES_MAX`)"));
     }
-    Json::parse(value.as_str()).err().map(|error| format!("the task's result is not JSON: {error}"))
+    // Deeper than values may be, it would fail the turn that takes it, again and again.
+    Value::from_json(value).err().map(|error| format!("the task's result cannot be used: {error}"))
 }
 
 fn unknown_executor(name: &str) -> Failure {

@@ -12,61 +12,84 @@ use crate::limits::{MOCK_DEPTH_MAX, MOCK_ITEMS_MAX};
 const WORDS: [&str; 12] =
     ["amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "iris", "jade", "kelp", "lark"];
 
-/// A value that fits the schema as far as its keywords are known here.
+/// How many values are made for one schema, those inside of others counted. Lists in lists, and references that go round, make far more than anybody
+/// wants: a hundred items in each of sixteen lists would take for ever.
+const VALUES_MAX: usize = 10_000;
+
+/// How much text counts as one value.
+const TEXT_BYTES: usize = 64;
+
+/// A value that fits the schema as far as its keywords are known here. Where it would be too large, lists and objects end early.
 pub(super) fn value(schema: &Value, random: &mut Random) -> Value {
-    Generator { root: schema }.value(schema, random, 0)
+    Generator { root: schema, values_left: VALUES_MAX }.value(schema, random, 0).unwrap_or(Value::Null)
 }
 
 struct Generator<'a> {
     /// Where `$ref` looks.
     root: &'a Value,
+    values_left: usize,
 }
 
 impl Generator<'_> {
-    fn value(&self, schema: &Value, random: &mut Random, depth: usize) -> Value {
-        let Value::Object(schema) = schema else { return Value::Null };
+    /// `None` when there are enough values.
+    fn value(&mut self, schema: &Value, random: &mut Random, depth: usize) -> Option<Value> {
+        self.values_left = self.values_left.checked_sub(1)?;
+        let Value::Object(schema) = schema else { return Some(Value::Null) };
         if depth > MOCK_DEPTH_MAX {
-            return Value::Null;
+            return Some(Value::Null);
         }
         if let Some(fixed) = fixed(schema, random) {
-            return fixed;
+            return Some(self.counted(fixed.clone()));
         }
         if let Some(target) = schema.get("$ref").and_then(Value::as_str) {
             let found = target.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer));
-            return found.map_or(Value::Null, |found| self.value(found, random, depth + 1));
+            return found.map_or(Some(Value::Null), |found| self.value(found, random, depth + 1));
         }
         if let Some(parts) = schema.get("allOf").and_then(Value::as_array) {
             return self.value(&joined(schema, parts), random, depth + 1);
         }
         for keyword in ["oneOf", "anyOf"] {
             if let Some(parts) = schema.get(keyword).and_then(Value::as_array) {
-                return random.pick(parts).map_or(Value::Null, |part| self.value(part, random, depth + 1));
+                return random.pick(parts).map_or(Some(Value::Null), |part| self.value(part, random, depth + 1));
             }
         }
-        match type_of(schema, random) {
+        Some(match type_of(schema, random) {
             "object" => self.object(schema, random, depth),
             "array" => self.array(schema, random, depth),
-            "string" => Value::String(text(schema, random)),
+            "string" => self.counted(Value::String(text(schema, random))),
             "integer" => integer(schema, random),
             "number" => number(schema, random),
             "boolean" => Value::Bool(random.up_to(1) == 1),
             _ => Value::Null,
-        }
+        })
     }
 
-    fn object(&self, schema: &Map<String, Value>, random: &mut Random, depth: usize) -> Value {
+    /// The same, with what is in it counted: the last one may be larger than what is left.
+    fn counted(&mut self, value: Value) -> Value {
+        self.values_left = self.values_left.saturating_sub(size(&value));
+        value
+    }
+
+    fn object(&mut self, schema: &Map<String, Value>, random: &mut Random, depth: usize) -> Value {
         let mut object = Map::new();
         for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
-            object.insert(name.clone(), self.value(property, random, depth + 1));
+            let Some(value) = self.value(property, random, depth + 1) else { break };
+            object.insert(name.clone(), value);
         }
         // What is required without being described can be anything.
         for name in schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
-            object.entry(name).or_insert_with(|| Value::String(word(random).to_owned()));
+            if self.values_left == 0 {
+                break;
+            }
+            if !object.contains_key(name) {
+                self.values_left -= 1;
+                object.insert(name.to_owned(), Value::String(word(random).to_owned()));
+            }
         }
         Value::Object(object)
     }
 
-    fn array(&self, schema: &Map<String, Value>, random: &mut Random, depth: usize) -> Value {
+    fn array(&mut self, schema: &Map<String, Value>, random: &mut Random, depth: usize) -> Value {
         let bound = |name: &str| schema.get(name).and_then(Value::as_u64);
         let min = bound("minItems").unwrap_or_else(|| 1.min(bound("maxItems").unwrap_or(1)));
         let max = bound("maxItems").unwrap_or(min.saturating_add(2)).max(min);
@@ -75,23 +98,33 @@ impl Generator<'_> {
         let anything = json!({ "type": "string" });
         let others = schema.get("items").filter(|items| items.is_object()).unwrap_or(&anything);
         let item = |index: u64| first.get(index as usize).unwrap_or(others);
-        (0..count).map(|index| self.value(item(index), random, depth + 1)).collect()
+        (0..count).map_while(|index| self.value(item(index), random, depth + 1)).collect()
+    }
+}
+
+/// How many values there are in a value, long texts counted by their length.
+fn size(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        Value::String(text) => text.len() / TEXT_BYTES,
+        Value::Array(items) => items.iter().map(|item| 1 + size(item)).sum(),
+        Value::Object(fields) => fields.values().map(|field| 1 + size(field)).sum(),
     }
 }
 
 /// A value that the schema itself names.
-fn fixed(schema: &Map<String, Value>, random: &mut Random) -> Option<Value> {
+fn fixed<'a>(schema: &'a Map<String, Value>, random: &mut Random) -> Option<&'a Value> {
     if let Some(value) = schema.get("const") {
-        return Some(value.clone());
+        return Some(value);
     }
     for keyword in ["enum", "examples"] {
         if let Some(values) = schema.get(keyword).and_then(Value::as_array)
             && let Some(value) = random.pick(values)
         {
-            return Some(value.clone());
+            return Some(value);
         }
     }
-    schema.get("default").cloned()
+    schema.get("default")
 }
 
 /// The schema with those of `allOf` laid over it: properties and required names are joined, of other keywords the last counts.

@@ -103,6 +103,27 @@ fn a_schema_without_end_ends() {
     assert_eq!(many.decode::<Vec<Value>>().unwrap().len(), crate::limits::MOCK_ITEMS_MAX);
 }
 
+#[test]
+fn a_schema_of_far_too_many_values_gives_a_part_of_them_at_once() {
+    let mut lists = json!({ "type": "string" });
+    for _ in 0..10 {
+        lists = json!({ "type": "array", "minItems": 100, "items": lists });
+    }
+    let round: serde_json::Map<String, Value> = (0..50).map(|n| (n.to_string(), json!({ "$ref": "#" }))).collect();
+    let long = json!({ "type": "string", "minLength": 60_000 });
+    let named = json!({ "const": vec![1; 1_000] });
+    for schema in [
+        lists,
+        json!({ "properties": round }),
+        json!({ "allOf": [{ "properties": round }] }),
+        json!({ "type": "array", "minItems": 100, "items": { "type": "array", "minItems": 100, "items": long } }),
+        json!({ "type": "array", "minItems": 100, "items": { "type": "array", "minItems": 100, "items": named } }),
+    ] {
+        let made = mocked(json!({ "schema": schema }), 1).outcome.unwrap();
+        assert!((10..1_000_000).contains(&made.bytes()), "{}", made.bytes());
+    }
+}
+
 proptest! {
     #[test]
     fn no_bounds_panic(min in any::<f64>(), max in any::<f64>(), kind in "integer|number|string|array", whole in any::<u64>()) {

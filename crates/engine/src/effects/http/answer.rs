@@ -8,10 +8,10 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use steadfast_core::failure::{Failure, FailureKind};
 use steadfast_core::json::Json;
-use steadfast_core::limits::{EXCERPT_BYTES_MAX, VALUE_BYTES_MAX};
+use steadfast_core::limits::VALUE_BYTES_MAX;
 
 use super::super::excerpt;
-use super::super::secrets::base64;
+use super::super::secrets::{Used, base64};
 use super::retry_after::retry_after_ms;
 use crate::threads::clock;
 
@@ -39,14 +39,15 @@ pub(super) async fn result(name: &str, mut response: Response) -> Result<Json, F
 }
 
 /// The failure of an answer that is not.
-pub(super) async fn failure(name: &str, mut response: Response) -> Failure {
+pub(super) async fn failure(name: &str, mut response: Response, used: &Used) -> Failure {
     let status = response.status();
     let wait_ms = response.headers().get(RETRY_AFTER).and_then(|value| retry_after_ms(value.to_str().ok()?, clock()));
     // What the server says besides is nice to have: if it breaks off, so be it.
-    let body = read(&mut response, EXCERPT_BYTES_MAX).await.map(|read| read.bytes).unwrap_or_default();
+    // One more than is looked at, so that it is seen to be cut.
+    let body = read(&mut response, excerpt::LOOKED_AT_BYTES + 1).await.map(|read| read.bytes).unwrap_or_default();
     let mut details = Map::from_iter([("status".to_owned(), json!(status.as_u16()))]);
     if !body.is_empty() {
-        details.insert("body".to_owned(), Value::String(excerpt::beginning(&body)));
+        details.insert("body".to_owned(), Value::String(excerpt::beginning(&body, used)));
     }
     if let Some(wait_ms) = wait_ms {
         details.insert("retry_after_ms".to_owned(), json!(wait_ms));

@@ -1,6 +1,6 @@
 //! Where a request may go.
 //!
-//! Owns the addresses that are refused: those of the local link, where clouds answer anybody on the machine with its keys. They are
+//! Owns the addresses that are refused: those of the local link, and the few others where clouds answer anybody on the machine with its keys. They are
 //! refused as numbers in a URL, as what a name turns out to mean, and after a redirect. Loopback and private networks are allowed: people run their own
 //! services there.
 
@@ -41,7 +41,7 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Address(address) => {
-                write!(f, "`{address}` is an address of the local link, where a machine's keys are kept")
+                write!(f, "`{address}` is an address of the local link, or another where a machine's keys are kept")
             }
             Self::OtherPlace => f.write_str("it was redirected to another place, and carries secrets"),
             Self::TooManyRedirects => write!(f, "it was redirected more than {HTTP_REDIRECTS_MAX} times"),
@@ -103,28 +103,39 @@ fn is_link_local(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_link_local_v4(address),
         IpAddr::V6(address) => {
-            address.is_unicast_link_local() || address == AWS_METADATA || inside(address).is_some_and(is_link_local_v4)
+            let is_aws = address.segments()[..2] == AWS_NETWORK;
+            let is_metadata = is_aws || address == GOOGLE_METADATA;
+            address.is_unicast_link_local() || is_metadata || inside(address).into_iter().any(is_link_local_v4)
         }
     }
 }
 
 fn is_link_local_v4(address: Ipv4Addr) -> bool {
-    address.is_link_local() || address == ALIBABA_METADATA
+    address.is_link_local() || METADATA_V4.contains(&address)
 }
 
-/// Clouds whose keys are not on the local link.
-const AWS_METADATA: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
-const ALIBABA_METADATA: Ipv4Addr = Ipv4Addr::new(100, 100, 100, 200);
+/// Clouds whose keys are not on the local link: Alibaba, Azure, Oracle (classic).
+const METADATA_V4: [Ipv4Addr; 3] =
+    [Ipv4Addr::new(100, 100, 100, 200), Ipv4Addr::new(168, 63, 129, 16), Ipv4Addr::new(192, 0, 0, 192)];
+/// `fd00:ec2::/32`, where a machine's keys, its time and its names are.
+const AWS_NETWORK: [u16; 2] = [0xfd00, 0xec2];
+const GOOGLE_METADATA: Ipv6Addr = Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254);
 
-/// The older address inside a newer one: mapped, compatible, translated (NAT64) or tunnelled (6to4).
-fn inside(address: Ipv6Addr) -> Option<Ipv4Addr> {
-    let [a, b, c, d, e, f, g, h] = address.segments();
-    let (high, low) = match (a, b, c, d, e, f) {
-        (0, 0, 0, 0, 0, 0 | 0xffff) | (0, 0, 0, 0, 0xffff, 0) | (0x64, 0xff9b, 0, 0, 0, 0) => (g, h),
-        (0x2002, high, low, ..) => (high, low),
-        _ => return None,
-    };
-    Some(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)))
+/// The older address inside a newer one: mapped, compatible, translated (NAT64) or tunnelled (6to4). A network's own translation
+/// (`64:ff9b:1::/48`) may put it in several places, and which one is not known here: all of them count.
+fn inside(address: Ipv6Addr) -> Vec<Ipv4Addr> {
+    let bytes = address.octets();
+    let at = |[a, b, c, d]: [usize; 4]| Ipv4Addr::new(bytes[a], bytes[b], bytes[c], bytes[d]);
+    let last = [12, 13, 14, 15];
+    match address.segments() {
+        [0, 0, 0, 0, 0, 0 | 0xffff, ..] | [0, 0, 0, 0, 0xffff, 0, ..] | [0x64, 0xff9b, 0, 0, 0, 0, ..] => {
+            vec![at(last)]
+        }
+        // RFC 6052 leaves byte 8 out.
+        [0x64, 0xff9b, 1, ..] => [[6, 7, 9, 10], [7, 9, 10, 11], [9, 10, 11, 12], last].map(at).into(),
+        [0x2002, ..] => vec![at([2, 3, 4, 5])],
+        _ => Vec::new(),
+    }
 }
 
 #[cfg(test)]
@@ -150,6 +161,17 @@ mod tests {
             "http://[64:ff9b::a9fe:a9fe]/",
             "http://[2002:a9fe:a9fe::]/",
             "http://100.100.100.200/",
+            "http://168.63.129.16/machine",
+            "http://192.0.0.192/latest",
+            "http://[::ffff:168.63.129.16]/",
+            "http://[fd00:ec2::23]/",
+            "http://[fd00:ec2:0:1::1]/",
+            "http://[fd20:ce::254]/",
+            "http://[64:ff9b:1:a9fe:a9:fe00::]/",
+            "http://[64:ff9b:1:a9:fe:a9fe::]/",
+            "http://[64:ff9b:1:0:a9:fea9:fe00:0]/",
+            "http://[64:ff9b:1::a9fe:a9fe]/",
+            "http://[64:ff9b:1:fffe::169.254.169.254]/",
         ] {
             assert!(!check(url), "{url}");
         }
@@ -163,6 +185,9 @@ mod tests {
             "http://10.0.0.1/",
             "http://192.168.1.1/",
             "http://[fd00::1]/",
+            "http://[fd20:ce::1]/",
+            "http://[64:ff9b:1::10.0.0.1]/",
+            "http://192.0.0.1/",
             "https://example.org/",
             "http://1.1.1.1/",
         ] {
