@@ -31,7 +31,8 @@ fn check_fields(line: &Value, fields: &[&str]) {
     found.sort_unstable();
     assert_eq!(found, expected);
     for field in fields {
-        assert!(line[field].is_number() || line[field].is_boolean(), "{field} is {}", line[field]);
+        let is_flat = line[field].is_number() || line[field].is_boolean() || line[field].is_string();
+        assert!(is_flat, "{field} is {}", line[field]);
     }
 }
 
@@ -62,6 +63,25 @@ fn turns_are_compared_with_raw_sqlite() {
 #[test]
 fn turns_can_be_measured_for_a_time() {
     check("bench turns --concurrency 4 --seconds 0.05", &["clients"], &["turns"]);
+}
+
+#[test]
+fn a_level_may_be_a_run_of_a_workflow() {
+    let lines = check("bench nest --workflow --depth 5 --depth 20", &["µs/level"], &["nest", "nest", "nest_growth"]);
+    assert_eq!((&lines[0]["of"], &lines[1]["levels"]), (&serde_json::json!("runs"), &serde_json::json!(20)));
+}
+
+#[test]
+fn fanout_compares_the_time_of_a_branch_at_several_widths() {
+    let words = ["branches", "µs/branch", "raw SQLite ms", "times as long as a branch of 5"];
+    let lines = check("bench fanout --width 5 --width 50", &words, &["fanout", "fanout", "fanout_growth"]);
+    assert_eq!(lines[1]["width"], 50);
+}
+
+#[test]
+fn graph_counts_whole_runs_a_second() {
+    let lines = check("bench graph --concurrency 1,4 --runs 20", &["runs/s", "fsyncs/run"], &["graph", "graph"]);
+    assert_eq!(lines[1]["runs"], 20);
 }
 
 #[test]
