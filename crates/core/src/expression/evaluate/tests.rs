@@ -1,3 +1,5 @@
+//! Expressions through their one boundary: a text and a scope go in, a value or an error comes out.
+
 use proptest::prelude::*;
 
 use super::super::samples;

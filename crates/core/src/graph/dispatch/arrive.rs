@@ -138,13 +138,13 @@ impl Coordinator<'_, '_> {
 
     /// Looks whether a group instance's join fires, or whether the instance is over.
     pub(super) fn synchronize(&mut self, id: GroupId) -> Result<(), Trouble> {
-        let Some(group) = self.rows.group(id)?.cloned() else { return Ok(()) };
+        let Some(group) = self.rows.group(id)? else { return Ok(()) };
+        let (standing, join, lineage) = (group.standing(id), group.join, group.lineage.clone());
         // Inside of what is over already nothing fires, and nothing fails, any more.
-        if self.is_over_around(&group.lineage)? {
+        if self.is_over_around(&lineage)? {
             return Ok(());
         }
-        let standing = group.standing(id);
-        let join = group.join.and_then(|join| self.workflow.transition(TransitionIndex(join)).join.as_ref());
+        let join = join.and_then(|join| self.workflow.transition(TransitionIndex(join)).join.as_ref());
         match synchronization::decide(join, &standing) {
             None => Ok(()),
             Some(decision) => self.follow_synchronization(decision),
