@@ -128,12 +128,12 @@ impl ShardRows {
         for row in writes.requests.values().flatten() {
             storable(row.expires_at.0)?;
         }
-        let mut events = BTreeSet::new();
+        let mut last_event = last_event(&self.events, actor);
         for row in &writes.events {
             storable(row.sequence)?;
             storable(row.at.0)?;
-            let is_there = self.events.contains_key(&(actor.clone(), row.sequence)) || !events.insert(row.sequence);
-            unless(is_there, "event", actor, row.sequence)?;
+            unless(row.sequence <= last_event, "event", actor, row.sequence)?;
+            last_event = row.sequence;
         }
         for (id, change) in &writes.dead_letters {
             storable(id.0)?;
@@ -364,5 +364,9 @@ fn last_event(events: &BTreeMap<(ActorId, u64), EventRow>, actor: &ActorId) -> u
 }
 
 fn unless(is_there: bool, what: &str, actor: &ActorId, number: u64) -> Result<(), StoreError> {
-    if is_there { Err(StoreError::Failed(format!("{what} {number} of `{actor}` is there already"))) } else { Ok(()) }
+    if is_there {
+        Err(StoreError::Failed(format!("{what} {number} of `{actor}` is there already, or a later one")))
+    } else {
+        Ok(())
+    }
 }

@@ -192,7 +192,7 @@ fn other_tables_name_their_rows_too() {
 
     let (_folder, store) = damaged_by("UPDATE alarms SET due = 'never'");
     let expected =
-        format!("table `alarms or events`, row shard {shard}, actor `run:a`: `due` is text, expected a whole number");
+        format!("table `alarms or history`, row shard {shard}, actor `run:a`: `due` is text, expected a whole number");
     assert_eq!(store.reader().unwrap().head(&actor()).unwrap_err(), StoreError::Damaged(expected));
 
     let (_folder, store) = damaged_by("INSERT INTO meta VALUES ('boot', 'many')");

@@ -15,7 +15,10 @@ pub(super) const CASES: &[Case] = cases![
     a_request_that_is_remembered_for_longer_expires_later,
     a_history_is_read_in_order_after_a_place,
     histories_are_kept_apart,
+    a_history_of_any_size_is_read_in_pages,
+    an_event_is_kept_as_it_was,
     an_event_is_never_overwritten,
+    a_history_is_added_to_at_its_end,
     dead_letters_are_listed_in_order_of_their_ids,
     a_deleted_dead_letter_is_gone,
     a_dead_letter_is_never_overwritten,
@@ -95,6 +98,46 @@ fn histories_are_kept_apart(place: &dyn Place) {
     let reader = reader(&*store);
     assert_eq!(reader.events(&first, 0, 10).unwrap(), [event(&first, 1)]);
     assert_eq!(reader.events(&second, 1, 10).unwrap(), [event(&second, 2)]);
+}
+
+fn a_history_of_any_size_is_read_in_pages(place: &dyn Place) {
+    let (store, a) = (place.open(), actor("run:a"));
+    let long = json(&format!("\"{}\"", "x".repeat(5_000)));
+    let all: Vec<EventRow> = (1..=40).map(|n| EventRow { data: long.clone(), ..event(&a, n) }).collect();
+    write(&*store, &a, |writes| writes.events = all[..33].to_vec());
+    write(&*store, &a, |writes| writes.events = all[33..].to_vec());
+    let (reader, mut read) = (reader(&*store), Vec::new());
+    while read.len() < all.len() {
+        let page = reader.events(&a, read.len() as u64, 7).unwrap();
+        assert!(!page.is_empty() && page.len() <= 7, "{} events", page.len());
+        read.extend(page);
+    }
+    assert_eq!(read, all);
+}
+
+fn an_event_is_kept_as_it_was(place: &dyn Place) {
+    let (store, a) = (place.open(), actor("run:a"));
+    let facts = ["null", "[]", "1.50", "18446744073709551615", r#"{"b":"\u0000\"]}","a":[{}]}"#, r#""ü""#];
+    let types = ["", "step.done", "quo\"ted", "back\\slash", "new\nline", "schön"];
+    let rows = facts.iter().zip(types).zip(1..);
+    let all: Vec<EventRow> = rows
+        .map(|((facts, name), n)| EventRow { event_type: name.into(), data: json(facts), ..event(&a, n) })
+        .collect();
+    write(&*store, &a, |writes| writes.events = all.clone());
+    assert_eq!(reader(&*store).events(&a, 0, 100).unwrap(), all);
+}
+
+fn a_history_is_added_to_at_its_end(place: &dyn Place) {
+    let (store, a) = (place.open(), actor("run:a"));
+    write(&*store, &a, |writes| writes.events = vec![event(&a, 2), event(&a, 5)]);
+    let mut batch = Batch::default();
+    for earlier in [1, 3, 4, 5] {
+        batch.of(&a).events = vec![event(&a, earlier), event(&a, 6)];
+        assert!(matches!(store.commit(&batch), Err(StoreError::Failed(_))), "event {earlier}");
+    }
+    batch.of(&a).events = vec![event(&a, 7), event(&a, 6)];
+    assert!(matches!(store.commit(&batch), Err(StoreError::Failed(_))));
+    assert_eq!(reader(&*store).events(&a, 0, 10).unwrap(), [event(&a, 2), event(&a, 5)]);
 }
 
 fn an_event_is_never_overwritten(place: &dyn Place) {

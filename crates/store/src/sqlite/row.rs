@@ -83,6 +83,12 @@ pub(super) fn list<T>(
     Ok(found)
 }
 
+impl<'r> Stored<'r> {
+    pub(super) fn new(table: Table, row: &'r Row<'r>) -> Self {
+        Self { table, row }
+    }
+}
+
 impl Stored<'_> {
     /// A text.
     pub(super) fn text(&self, column: usize) -> Result<&str, StoreError> {

@@ -63,16 +63,27 @@ CREATE TABLE requests (
 
 CREATE INDEX requests_by_expiry ON requests (shard, expires_at, actor, request);
 
--- The histories of actors.
-CREATE TABLE events (
+-- The histories of actors. A row holds what a commit added to one, or a part of that, as a list of objects with `at`,
+-- `type` and `data`; `first` and `last` are the numbers of its first and last event.
+CREATE TABLE history (
     shard BIGINT NOT NULL,
     actor TEXT NOT NULL,
-    sequence BIGINT NOT NULL,
-    at BIGINT NOT NULL,
-    type TEXT NOT NULL,
-    data TEXT NOT NULL,
-    PRIMARY KEY (shard, actor, sequence)
+    last BIGINT NOT NULL,
+    first BIGINT NOT NULL,
+    events TEXT NOT NULL,
+    PRIMARY KEY (shard, actor, last)
 );
+
+-- The same for people, a row for each event.
+CREATE VIEW events AS
+SELECT
+    history.shard,
+    history.actor,
+    history.first + event.key AS sequence,
+    event.value ->> 'at' AS at,
+    event.value ->> 'type' AS type,
+    event.value -> 'data' AS data
+FROM history, json_each(history.events) AS event;
 
 -- Inputs that were given up, and why.
 CREATE TABLE dead_letters (

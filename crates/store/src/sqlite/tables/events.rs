@@ -1,78 +1,128 @@
-//! The histories of actors: only ever added to.
+//! The histories of actors: only ever added to, at their end.
+//!
+//! What a commit adds to one history is written as few rows, each a list: a run with a thousand branches has eight thousand
+//! events, and a row of its own would cost each several times its text. People read the view `events`, with a row for each.
 
-use rusqlite::{Connection, Statement};
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use rusqlite::{CachedStatement, Connection};
+use serde::Deserialize;
 use steadfast_core::ids::ActorId;
+use steadfast_core::json::Json;
+use steadfast_core::time::Timestamp;
 
 use crate::StoreError;
 use crate::batch::Batch;
 use crate::number::{bound, rows_max, storable};
 use crate::rows::EventRow;
-use crate::sqlite::row::{Stored, Table, list};
+use crate::sqlite::row::{Stored, Table};
 
-const TABLE: Table = Table { name: "events", keys: 3 };
+const TABLE: Table = Table { name: "history", keys: 3 };
 
-const INSERT: &str = "INSERT INTO events (shard, actor, sequence, at, type, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+/// Nothing is inserted when the history has got further already; events are numbered from 1.
+const INSERT: &str = "INSERT INTO history (shard, actor, last, first, events) SELECT ?1, ?2, ?3, ?4, ?5
+    WHERE ?4 > 0 AND NOT EXISTS (SELECT 1 FROM history WHERE shard = ?1 AND actor = ?2 AND last >= ?4)";
 
-const LIST: &str = "SELECT shard, actor, sequence, at, type, data FROM events
-    WHERE shard = ?1 AND actor = ?2 AND sequence > ?3 ORDER BY sequence LIMIT ?4";
+const LIST: &str = "SELECT shard, actor, last, first, events FROM history
+    WHERE shard = ?1 AND actor = ?2 AND last > ?3 ORDER BY last LIMIT ?4";
 
-/// Rows of one statement, where an actor has so many: a row costs a third less than in a statement of its own. Histories are most of what is
-/// written.
-const ROWS_AT_ONCE: usize = 16;
+/// A row takes no further event when it has this many bytes: to read one event costs no more than to read so many.
+const ROW_BYTES: usize = 16 * 1024;
+
+/// An event inside a row. Its number is that of the row's first, and its place.
+#[derive(Deserialize)]
+struct Entry {
+    at: u64,
+    #[serde(rename = "type")]
+    event_type: Arc<str>,
+    data: Json,
+}
 
 pub(in crate::sqlite) fn write(connection: &Connection, batch: &Batch) -> Result<(), StoreError> {
     let mut insert = connection.prepare_cached(INSERT)?;
-    let mut insert_many = connection.prepare_cached(&insert_many())?;
+    let mut list = String::new();
     for (actor, writes) in &batch.actors {
-        let chunks = writes.events.chunks_exact(ROWS_AT_ONCE);
-        for row in chunks.remainder() {
-            bind(&mut insert, actor, row, 0)?;
-            insert.raw_execute()?;
-        }
-        for rows in chunks {
-            for (number, row) in rows.iter().enumerate() {
-                bind(&mut insert_many, actor, row, number)?;
+        let mut events = writes.events.iter().peekable();
+        while let Some(first) = events.next() {
+            list.clear();
+            list.push('[');
+            append(&mut list, first)?;
+            let mut last = first;
+            while let Some(next) = events.next_if(|next| list.len() < ROW_BYTES && next.sequence == last.sequence + 1) {
+                list.push(',');
+                append(&mut list, next)?;
+                last = next;
             }
-            insert_many.raw_execute()?;
+            list.push(']');
+            insert_row(&mut insert, actor, first.sequence, last.sequence, &list)?;
         }
     }
     Ok(())
 }
 
-/// [`INSERT`] with more rows.
-fn insert_many() -> String {
-    let (head, row) = INSERT.split_once("VALUES ").expect("it is written above");
-    let rows: Vec<String> = (0..ROWS_AT_ONCE).map(|_| row.replace(|c: char| c.is_ascii_digit(), "")).collect();
-    format!("{head}VALUES {}", rows.join(", "))
-}
-
-/// Binds row `number` of a statement.
-fn bind(statement: &mut Statement<'_>, actor: &ActorId, row: &EventRow, number: usize) -> Result<(), StoreError> {
-    let first = number * 6;
-    statement.raw_bind_parameter(first + 1, actor.shard().0)?;
-    statement.raw_bind_parameter(first + 2, actor.as_str())?;
-    statement.raw_bind_parameter(first + 3, storable(row.sequence)?)?;
-    statement.raw_bind_parameter(first + 4, storable(row.at.0)?)?;
-    statement.raw_bind_parameter(first + 5, &*row.event_type)?;
-    statement.raw_bind_parameter(first + 6, row.data.as_str())?;
+fn insert_row(
+    insert: &mut CachedStatement<'_>,
+    actor: &ActorId,
+    first: u64,
+    last: u64,
+    list: &str,
+) -> Result<(), StoreError> {
+    let inserted = insert.execute((actor.shard().0, actor.as_str(), storable(last)?, storable(first)?, list))?;
+    if inserted == 0 {
+        return Err(StoreError::Failed(format!("event {first} of `{actor}` is not the next of its history")));
+    }
     Ok(())
 }
 
+fn append(list: &mut String, event: &EventRow) -> Result<(), StoreError> {
+    let EventRow { at, event_type, data, .. } = event;
+    let at = storable(at.0)?;
+    // Types are names of ours, but a library's user makes actors too.
+    let is_plain = event_type.bytes().all(|byte| (b' '..=b'~').contains(&byte) && byte != b'"' && byte != b'\\');
+    let written = if is_plain {
+        write!(list, r#"{{"at":{at},"type":"{event_type}","data":{data}}}"#)
+    } else {
+        write!(list, r#"{{"at":{at},"type":{},"data":{data}}}"#, serde_json::Value::from(&**event_type))
+    };
+    written.expect("text takes any text");
+    Ok(())
+}
+
+/// The first `limit` events behind `after`: time in proportion to them, and to one row more.
 pub(in crate::sqlite) fn page(
     connection: &Connection,
     actor: &ActorId,
     after: u64,
     limit: usize,
 ) -> Result<Vec<EventRow>, StoreError> {
-    list(connection, TABLE, LIST, (actor.shard().0, actor.as_str(), bound(after), rows_max(limit)), event)
+    let mut statement = connection.prepare_cached(LIST)?;
+    let mut rows = statement.query((actor.shard().0, actor.as_str(), bound(after), rows_max(limit)))?;
+    let mut found = Vec::new();
+    while found.len() < limit
+        && let Some(row) = rows.next()?
+    {
+        let events = entries(&Stored::new(TABLE, row))?;
+        let wanted = events.into_iter().filter(|event| event.sequence > after);
+        found.extend(wanted.take(limit - found.len()));
+    }
+    Ok(found)
 }
 
-fn event(row: &Stored<'_>) -> Result<EventRow, StoreError> {
-    Ok(EventRow {
-        actor: row.owner(1)?,
-        sequence: row.number(2)?,
-        at: row.timestamp(3)?,
-        event_type: row.shared_text(4)?,
-        data: row.json(5)?,
-    })
+/// The events of a row.
+fn entries(row: &Stored<'_>) -> Result<Vec<EventRow>, StoreError> {
+    let (actor, last, first) = (row.owner(1)?, row.number(2)?, row.number(3)?);
+    let entries: Vec<Entry> =
+        serde_json::from_str(row.text(4)?).map_err(|error| row.damaged(4, &format!("cannot be read: {error}")))?;
+    if first.checked_add(entries.len() as u64) != last.checked_add(1) {
+        return Err(row.damaged(4, &format!("has {} events, expected those from {first} to {last}", entries.len())));
+    }
+    let event = |(sequence, Entry { at, event_type, data })| EventRow {
+        actor: actor.clone(),
+        sequence,
+        at: Timestamp(at),
+        event_type,
+        data,
+    };
+    Ok((first..).zip(entries).map(event).collect())
 }

@@ -7,12 +7,12 @@ use crate::StoreError;
 use crate::rows::Head;
 use crate::sqlite::row::{Table, one};
 
-const TABLE: Table = Table { name: "alarms or events", keys: 2 };
+const TABLE: Table = Table { name: "alarms or history", keys: 2 };
 
 // Each part is one descent of a tree; `max` goes straight to the actor's last event.
 const SELECT: &str = "SELECT ?1 AS shard, ?2 AS actor,
     (SELECT due FROM alarms WHERE shard = ?1 AND actor = ?2) AS due,
-    (SELECT max(sequence) FROM events WHERE shard = ?1 AND actor = ?2) AS sequence,
+    (SELECT max(last) FROM history WHERE shard = ?1 AND actor = ?2) AS sequence,
     EXISTS (SELECT 1 FROM state WHERE shard = ?1 AND actor = ?2) AS has_state";
 
 pub(in crate::sqlite) fn read(connection: &Connection, actor: &ActorId) -> Result<Head, StoreError> {
