@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::protocol::{Outcome, Pins, RunStatus};
 use super::state::artifacts::{ARTIFACTS, Artifact};
-use super::state::groups::{ARRIVALS, Arrival};
+use super::state::groups::{ARRIVALS, Arrival, CLOSED, Closed};
 use super::state::tokens::TOKENS;
 use super::state::{context, run};
 use super::token::{Status, Token, TokenId};
@@ -153,20 +153,24 @@ pub fn run(storage: &dyn Storage, id: &str) -> Result<Option<RunView>, TurnError
         root: facts.root(id),
         workflow: facts.workflow,
         versions: facts.pins,
-        token_count: progress.last_token.0,
+        token_count: progress.tokens,
     }))
 }
 
 /// All tokens of a run that are written so far, in the order in which they were made.
 pub fn tokens(storage: &dyn Storage) -> Result<Vec<TokenView>, TurnError> {
-    // Those that wait at a join are kept with their branches. Read first, so that one whose join fires meanwhile is not missed; it may be found
-    // twice then, and what it is later counts.
-    let waiting: Vec<Token> =
-        all::<Arrival>(storage, ARRIVALS)?.into_iter().map(|(_, arrival)| arrival.token).collect();
     let mut tokens: Vec<Token> = all(storage, TOKENS)?.into_iter().map(|(_, token)| token).collect();
-    tokens.extend(waiting);
-    tokens.sort_by_key(|token| token.id);
-    tokens.dedup_by_key(|token| token.id);
+    let at_joins: Vec<(String, Arrival)> = all(storage, ARRIVALS)?;
+    // Rows are read one by one, so how a group instance was closed is read after those that have arrived in it.
+    let closed: BTreeMap<String, Closed> = all(storage, CLOSED)?.into_iter().collect();
+    for (key, Arrival { mut token, .. }) in at_joins {
+        let closed = key.split_once('/').and_then(|(group, _)| closed.get(group));
+        if let Some(Closed { arrivals, at }) = closed {
+            token.change(arrivals.status(), *at)?;
+        }
+        tokens.push(token);
+    }
+    tokens.sort_unstable_by_key(|token| token.id);
     Ok(tokens.into_iter().map(TokenView::from).collect())
 }
 

@@ -10,19 +10,8 @@ use steadfast_core::ids::ActorId;
 use crate::world::{Stored, World};
 
 /// What a run keeps only while it goes on.
-const KEPT_WHILE_RUNNING: [&str; 11] = [
-    "group/",
-    "branch/",
-    "overlay/",
-    "arrived/",
-    "items/",
-    "step/",
-    "timer/",
-    "timer.at/",
-    "wait/",
-    "waits/",
-    "waiter/",
-];
+const KEPT_WHILE_RUNNING: [&str; 10] =
+    ["group/", "branch/", "overlay/", "items/", "step/", "timer/", "timer.at/", "wait/", "waits/", "waiter/"];
 
 /// A run that is over has left nothing behind, and neither have the runs that it started. Every history makes sense.
 #[track_caller]

@@ -396,7 +396,7 @@ fn the_storage_of_branches_is_dropped_when_the_join_fires() {
     let mut world = World::with(&late_world());
     world.start("r", "w", json!({}));
     world.answer("r", "b", json!("x"));
-    for prefix in ["group/", "branch/", "overlay/", "arrived/", "items/"] {
+    for prefix in ["group/", "branch/", "overlay/", "items/"] {
         assert_eq!(world.keys("r", prefix), [] as [&str; 0]);
     }
     world.answer("r", "c", json!(null));

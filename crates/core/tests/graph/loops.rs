@@ -160,5 +160,8 @@ transitions: [{ from: wait, to: a }, { from: a, to: a }]
     world.signal("r", "go", json!(null));
     let failure = failure(world.outcome("r"));
     assert_eq!(failure.kind.name(), "loop_limit");
-    assert_eq!(failure.message, "the run has made 1000000 tokens (`RUN_TOKENS_MAX`); a loop without `max_iterations`?");
+    assert_eq!(
+        failure.message,
+        "the run makes more than 1000000 tokens (`RUN_TOKENS_MAX`); a loop without `max_iterations`?"
+    );
 }

@@ -48,6 +48,20 @@ pub(crate) struct Dispatcher {
 /// How long to wait before reading tasks from a store that failed to read.
 const READ_AGAIN: Duration = Duration::from_millis(100);
 
+/// Tasks started before looking for results.
+const STARTS_AT_ONCE: usize = 64;
+
+/// What became of those that may run.
+#[derive(PartialEq, Eq)]
+enum Started {
+    /// There were none.
+    None,
+    /// There may be more.
+    Some,
+    /// The store could not be read.
+    Unreadable,
+}
+
 impl Dispatcher {
     pub(crate) fn new(
         queue: TaskQueue,
@@ -64,7 +78,7 @@ impl Dispatcher {
     /// Runs until told to stop, then until what runs has ended or its grace is over.
     pub(crate) async fn run(mut self, mut events: UnboundedReceiver<TaskEvent>) {
         let grace = loop {
-            let is_refilled = self.start_all_that_may_run();
+            let started = self.start_some();
             tokio::select! {
                 // News first: a place that has come free must not go to a task that is cancelled already.
                 biased;
@@ -74,7 +88,8 @@ impl Dispatcher {
                     None => break Duration::ZERO,
                 },
                 Some(ended) = self.running.join_next_with_id() => self.finish(ended),
-                () = tokio::time::sleep(READ_AGAIN), if !is_refilled => {}
+                () = tokio::time::sleep(READ_AGAIN), if started == Started::Unreadable => {}
+                () = tokio::task::yield_now(), if started == Started::Some => {}
             }
         };
         let finish_all = async {
@@ -110,25 +125,18 @@ impl Dispatcher {
         }
     }
 
-    /// `false` when the store could not be read.
-    fn start_all_that_may_run(&mut self) -> bool {
-        loop {
-            if self.queue.wants_refill()
-                && let Err(error) = self.queue.refill(&*self.reader, &self.kinds, &self.gather)
-            {
-                tracing::error!(%error, "waiting tasks cannot be read");
-                return false;
-            }
-            if !self.start_waiting() {
-                return true;
-            }
+    /// Starts tasks that may run, a few at a time: the first results of a thousand need not wait until the last was started.
+    fn start_some(&mut self) -> Started {
+        if self.queue.wants_refill()
+            && let Err(error) = self.queue.refill(&*self.reader, &self.kinds, &self.gather)
+        {
+            tracing::error!(%error, "waiting tasks cannot be read");
+            return Started::Unreadable;
         }
-    }
-
-    /// Whether any was started.
-    fn start_waiting(&mut self) -> bool {
-        let before = self.queue.running();
-        while let Some(start) = self.queue.start_next() {
+        let mut started = Started::None;
+        for _ in 0..STARTS_AT_ONCE {
+            let Some(start) = self.queue.start_next() else { break };
+            started = Started::Some;
             Counters::add(&self.gather.counters.tasks_started, 1);
             let executor = self.executors.get(&start.executor);
             let name = start.executor.clone();
@@ -143,7 +151,7 @@ impl Dispatcher {
             self.started.insert(handle.id(), start);
             self.handles.entry(name).or_default().push(handle);
         }
-        self.queue.running() > before
+        started
     }
 
     fn finish(&mut self, ended: Result<(Id, Result<Json, Failure>), JoinError>) {

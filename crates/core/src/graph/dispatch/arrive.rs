@@ -11,7 +11,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::graph::decision::{Decision, Write};
 use crate::graph::planning::merge::{self, Brought};
 use crate::graph::planning::{completion, conditions, synchronization};
-use crate::graph::state::groups::{Arrival, Bring, Group, arrival_key, arrivals_of};
+use crate::graph::state::groups::{Arrival, Bring, Closed, Group, arrival_key, arrivals_of, closed_key};
 use crate::graph::state::run::{Arrivals, Sweep};
 use crate::graph::token::{GroupId, Place, Status, Token};
 use crate::limits;
@@ -82,7 +82,7 @@ impl Coordinator<'_, '_> {
         arrival.arrived_at = Some(now);
         self.emit_waiting(&arrival, None, None)?;
         self.trace(&Decision::CreateFanInToken { group: place.group })?;
-        self.rows.turn.put(&arrival_key(place), &Arrival { token: arrival, brings })?;
+        self.rows.turn.put(&arrival_key(place.group, place.index), &Arrival { token: arrival, brings })?;
         let group = self.rows.change_group(place.group)?;
         group.arrived += 1;
         group.join.get_or_insert(transition);
@@ -211,7 +211,11 @@ impl Coordinator<'_, '_> {
         if self.join_of(&group).is_some_and(|join| join.timeout_ms.is_some()) {
             self.clear_timer(&super::timers::join(id))?;
         }
-        self.rows.kept.progress.sweeps.push(Sweep { group: id, arrivals });
+        self.rows.turn.put(&closed_key(id), &Closed { arrivals, at: self.rows.turn.now() })?;
+        // A branch that is as it began has no row to be found by. It has neither arrived nor ended.
+        let begun = if group.arrived + group.ended < group.created { group.created } else { 0 };
+        let first_tokens = (group.first_token, group.first_token_of(begun));
+        self.rows.kept.progress.sweeps.push(Sweep { group: id, arrivals, first_tokens, next_arrival: 0 });
         Ok(Some(group))
     }
 

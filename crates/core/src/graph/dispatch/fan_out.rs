@@ -7,7 +7,7 @@ use crate::definition::workflow::{Join, Transition, TransitionIndex};
 use crate::expression::Value;
 use crate::failure::{Failure, FailureKind};
 use crate::graph::decision::{Decision, Part};
-use crate::graph::state::groups::{Branch, Group, GroupPart};
+use crate::graph::state::groups::{Group, GroupPart};
 use crate::graph::token::{GroupId, Iterations, NodeError, Place, Status, Token, TokenId};
 use crate::limits;
 use crate::turn::TurnError;
@@ -83,15 +83,26 @@ impl Coordinator<'_, '_> {
 
     /// Makes a token. It is not on disk until its work has begun, or was put off.
     pub(super) fn create(&mut self, new: NewToken) -> Result<Token, Trouble> {
-        let NewToken { node, parent, path, lineage, iterations, error, status } = new;
-        let id = self.rows.next_token();
-        if id.0 > limits::RUN_TOKENS_MAX {
+        let id = self.reserve_tokens(1)?;
+        self.create_as(id, new)
+    }
+
+    /// Sets numbers aside for tokens; the first of them.
+    fn reserve_tokens(&mut self, count: u64) -> Result<TokenId, Trouble> {
+        let first = self.rows.next_tokens(count);
+        if self.rows.kept.progress.last_token.0 > limits::RUN_TOKENS_MAX {
             let message = format!(
-                "the run has made {} tokens (`RUN_TOKENS_MAX`); a loop without `max_iterations`?",
+                "the run makes more than {} tokens (`RUN_TOKENS_MAX`); a loop without `max_iterations`?",
                 limits::RUN_TOKENS_MAX
             );
             return Err(Trouble::Run(Failure::last(FailureKind::LoopLimit, &message)));
         }
+        Ok(first)
+    }
+
+    fn create_as(&mut self, id: TokenId, new: NewToken) -> Result<Token, Trouble> {
+        let NewToken { node, parent, path, lineage, iterations, error, status } = new;
+        self.rows.kept.progress.tokens += 1;
         let now = self.rows.turn.now();
         let token = Token {
             id,
@@ -160,6 +171,7 @@ impl Coordinator<'_, '_> {
         let group = Group {
             name: name.cloned(),
             opener: token.id,
+            first_token: self.reserve_tokens(total)?,
             path: token.path.clone(),
             lineage: token.lineage.clone(),
             iterations,
@@ -187,16 +199,20 @@ impl Coordinator<'_, '_> {
 
     /// Begins the next branch of a group instance.
     pub(super) fn open_branch(&mut self, id: GroupId) -> Result<(), Trouble> {
-        let Some(group) = self.rows.group(id)?.cloned() else { return Ok(()) };
-        if group.created == group.total || self.is_over_around(&group.lineage)? {
+        let Some(group) = self.rows.group(id)?.filter(|group| group.created < group.total) else { return Ok(()) };
+        let mut lineage = group.lineage.clone();
+        if self.is_over_around(&lineage)? {
             return Ok(());
         }
+        let group = self.rows.change_group(id)?;
         let place = Place { group: id, index: group.created, total: group.total };
-        let transition = group.opened_by(place.index);
-        let mut lineage = group.lineage.clone();
+        group.created += 1;
+        let is_last = group.created == group.total;
         lineage.push(place);
+        let first = group.first_token_of(place.index);
+        let opened_by = TransitionIndex(group.opened_by(place.index));
         let new = NewToken {
-            node: self.workflow.node(self.workflow.transition(TransitionIndex(transition)).to).name.clone(),
+            node: self.workflow.node(self.workflow.transition(opened_by).to).name.clone(),
             parent: Some(group.opener),
             path: format!("{}/{}:{}", group.path, group.shown_as(), place.index).into(),
             lineage,
@@ -204,13 +220,11 @@ impl Coordinator<'_, '_> {
             error: group.error.clone(),
             status: Status::Pending,
         };
-        let group = self.rows.change_group(id)?;
-        group.created += 1;
-        if group.created < group.total {
+        if !is_last {
             self.ready.push(Ready::Open(id));
         }
-        let token = self.create(new)?;
-        self.rows.insert_branch(place, Branch { tokens: vec![token.id], ..Branch::default() });
+        let token = self.create_as(first, new)?;
+        self.rows.begin_branch(place, first);
         self.ready.push(Ready::Enter(Box::new(token)));
         Ok(())
     }

@@ -7,9 +7,9 @@ use std::ops::Bound;
 
 use super::enter::task_name;
 use super::{Coordinator, Ready};
-use crate::graph::state::groups::{Arrival, Branch, arrivals_of, branches_of, items_of};
+use crate::graph::state::groups::{Arrival, Branch, arrival_key, arrivals_of, branches_of, items_of};
 use crate::graph::state::run::{Arrivals, Sweep};
-use crate::graph::token::{Place, Status, Token, TokenId};
+use crate::graph::token::{GroupId, Place, Status, Token, TokenId};
 use crate::json::Json;
 use crate::turn::{Entries, TurnError, prefix_end};
 
@@ -22,33 +22,42 @@ impl Coordinator<'_, '_> {
         let Some(sweep) = self.rows.kept.progress.sweeps.last().copied() else { return Ok(false) };
         // Branches that this turn has changed must be seen by the scan.
         self.rows.flush()?;
-        let branches = self.first_of(&branches_of(sweep.group))?;
+        let branches = branches_of(sweep.group);
+        let branches = self.rows_between(&branches, &prefix_end(&branches))?;
         if !branches.is_empty() {
             self.sweep_branches(sweep, &branches)?;
             return Ok(true);
         }
-        let arrivals = self.first_of(&arrivals_of(sweep.group))?;
-        if !arrivals.is_empty() {
-            self.sweep_arrivals(sweep, &arrivals)?;
+        let (next, end) = sweep.first_tokens;
+        if next < end {
+            self.sweep_first_tokens(sweep.group, next, end)?;
             return Ok(true);
         }
-        let items = self.first_of(&items_of(sweep.group))?;
+        let arrivals = arrivals_of(sweep.group);
+        let arrivals = self.rows_between(&arrival_key(sweep.group, sweep.next_arrival), &prefix_end(&arrivals))?;
+        if !arrivals.is_empty() {
+            self.tell_of_arrivals(sweep, &arrivals)?;
+            return Ok(true);
+        }
+        let items = items_of(sweep.group);
+        let items = self.rows_between(&items, &prefix_end(&items))?;
         for (key, _) in &items {
             self.rows.turn.delete(key);
         }
         if items.len() < ROWS_AT_ONCE {
-            // Almost always the last one: sweeping may have added others meanwhile.
-            let sweeps = &mut self.rows.kept.progress.sweeps;
-            if let Some(position) = sweeps.iter().rposition(|other| *other == sweep) {
-                sweeps.remove(position);
-            }
+            self.rows.kept.progress.sweeps.retain(|other| other.group != sweep.group);
         }
         Ok(true)
     }
 
-    fn first_of(&mut self, prefix: &str) -> Result<Entries, TurnError> {
-        let end = prefix_end(prefix);
-        self.rows.turn.scan(Bound::Included(prefix), Bound::Excluded(&end), ROWS_AT_ONCE)
+    fn rows_between(&mut self, from: &str, end: &str) -> Result<Entries, TurnError> {
+        self.rows.turn.scan(Bound::Included(from), Bound::Excluded(end), ROWS_AT_ONCE)
+    }
+
+    /// The sweep of a group instance. Others may have been added behind it meanwhile.
+    fn sweep_of(&mut self, group: GroupId) -> Result<&mut Sweep, TurnError> {
+        let found = self.rows.kept.progress.sweeps.iter_mut().rfind(|sweep| sweep.group == group);
+        found.ok_or_else(|| TurnError::failed(format!("the sweep of group instance {group} is missing")))
     }
 
     fn sweep_branches(&mut self, sweep: Sweep, rows: &Entries) -> Result<(), TurnError> {
@@ -70,22 +79,33 @@ impl Coordinator<'_, '_> {
         self.rows.flush()
     }
 
-    fn sweep_arrivals(&mut self, sweep: Sweep, rows: &Entries) -> Result<(), TurnError> {
-        let status = match sweep.arrivals {
-            Arrivals::Complete => Status::Completed,
-            Arrivals::Cancel => Status::Cancelled,
-        };
+    /// Cancels the tokens of branches that are as they began. Those that are over already are passed by.
+    fn sweep_first_tokens(&mut self, group: GroupId, next: TokenId, end: TokenId) -> Result<(), TurnError> {
+        let mut next = next;
+        while next < end && !self.is_full() {
+            self.cancel_tokens(&[next])?;
+            next.0 += 1;
+            self.entered += 1;
+        }
+        self.sweep_of(group)?.first_tokens = (next, end);
+        Ok(())
+    }
+
+    /// Tells how the tokens have ended that waited at the join. Their rows need no change: see [`crate::graph::state::groups::Closed`].
+    fn tell_of_arrivals(&mut self, sweep: Sweep, rows: &Entries) -> Result<(), TurnError> {
+        let prefix = arrivals_of(sweep.group);
+        let mut next = sweep.next_arrival;
         for (key, stored) in rows {
             if self.is_full() {
                 break;
             }
             let Arrival { mut token, .. } = decoded(key, stored)?;
-            self.change_status(&mut token, status)?;
-            self.rows.save_token(&token)?;
+            self.change_status(&mut token, sweep.arrivals.status())?;
             self.emit_ended(&token, None)?;
-            self.rows.turn.delete(key);
+            next = key[prefix.len()..].parse::<u64>().map_or(u64::MAX, |index| index + 1);
             self.entered += 1;
         }
+        self.sweep_of(sweep.group)?.next_arrival = next;
         Ok(())
     }
 

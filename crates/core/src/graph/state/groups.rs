@@ -1,6 +1,8 @@
 //! Group instances and their branches on disk.
 //!
-//! A branch has a row while anything in it is active; one that has arrived has another, with what it brings to the join.
+//! The first tokens of an instance's branches have numbers in a row, so that a branch that is as it began needs no row: its first token
+//! is active, and nothing else is known of it. Otherwise a branch has a row while anything in it is active. One that has arrived has another,
+//! with what it brings to the join; that row stays, as its token's, and how the token ended is told by how the instance was closed.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,8 +13,10 @@ use super::context::overlay_key;
 use super::{Held, Rows};
 use crate::expression::Value;
 use crate::graph::planning::synchronization::Standing;
+use crate::graph::state::run::Arrivals;
 use crate::graph::token::{GroupId, Iterations, NodeError, Place, Token, TokenId};
 use crate::json::Json;
+use crate::time::Timestamp;
 use crate::turn::TurnError;
 
 /// A group instance.
@@ -22,6 +26,8 @@ pub(in crate::graph) struct Group {
     pub(in crate::graph) name: Option<Arc<str>>,
     /// The token that opened it, and what of it the continuation inherits.
     pub(in crate::graph) opener: TokenId,
+    /// The first token of its first branch; those of the others have the numbers after it.
+    pub(in crate::graph) first_token: TokenId,
     pub(in crate::graph) path: Arc<str>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(in crate::graph) lineage: Vec<Place>,
@@ -61,6 +67,13 @@ pub(in crate::graph) struct Branch {
     pub(in crate::graph) written: Vec<Arc<str>>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(in crate::graph) has_arrived: bool,
+}
+
+/// How an instance was closed, and with it the tokens that waited at its join.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(in crate::graph) struct Closed {
+    pub(in crate::graph) arrivals: Arrivals,
+    pub(in crate::graph) at: Timestamp,
 }
 
 /// A branch that has arrived: its token at the join, and what it brings to each merge.
@@ -114,6 +127,11 @@ impl Group {
         part.or(self.parts.first()).map_or(0, |part| part.transition)
     }
 
+    /// The first token of branch `index`.
+    pub(in crate::graph) fn first_token_of(&self, index: u64) -> TokenId {
+        TokenId(self.first_token.0 + index)
+    }
+
     /// Its name, for people.
     pub(in crate::graph) fn shown_as(&self) -> &str {
         self.name.as_deref().unwrap_or("branches")
@@ -121,6 +139,11 @@ impl Group {
 }
 
 impl Branch {
+    /// A branch as it begins.
+    fn begun(first: TokenId) -> Self {
+        Self { tokens: vec![first], ..Self::default() }
+    }
+
     pub(in crate::graph) fn is_empty(&self) -> bool {
         self.tokens.is_empty() && self.groups.is_empty()
     }
@@ -139,6 +162,13 @@ pub(in crate::graph) fn branch_key(group: GroupId, index: u64) -> String {
     format!("branch/{:010}/{index:010}", group.0)
 }
 
+/// Where is told how group instances were closed.
+pub(in crate::graph) const CLOSED: &str = "closed/";
+
+pub(in crate::graph) fn closed_key(id: GroupId) -> String {
+    format!("{CLOSED}{:010}", id.0)
+}
+
 /// Where the arrivals of all group instances are.
 pub(in crate::graph) const ARRIVALS: &str = "arrived/";
 
@@ -147,8 +177,8 @@ pub(in crate::graph) fn arrivals_of(group: GroupId) -> String {
     format!("{ARRIVALS}{:010}/", group.0)
 }
 
-pub(in crate::graph) fn arrival_key(place: Place) -> String {
-    format!("{ARRIVALS}{:010}/{:010}", place.group.0, place.index)
+pub(in crate::graph) fn arrival_key(group: GroupId, index: u64) -> String {
+    format!("{ARRIVALS}{:010}/{index:010}", group.0)
 }
 
 /// Where the items of a group instance are.
@@ -225,17 +255,18 @@ impl Rows<'_, '_> {
         })
     }
 
-    /// Begins a branch.
-    pub(in crate::graph) fn insert_branch(&mut self, place: Place, branch: Branch) {
-        self.changed_branches.insert((place.group, place.index));
-        let held = Held { branch: Some(branch), ..Held::default() };
+    /// Begins a branch, which needs no row for that.
+    pub(in crate::graph) fn begin_branch(&mut self, place: Place, first: TokenId) {
+        let held = Held { branch: Some(Branch::begun(first)), ..Held::default() };
         self.kept.branches.insert((place.group, place.index), Box::new(held));
     }
 
     /// Ends a branch, together with what only it has seen.
     pub(in crate::graph) fn remove_branch(&mut self, place: Place) -> Result<(), TurnError> {
         self.changed_branches.insert((place.group, place.index));
-        let Held { branch, first_written, .. } = std::mem::take(self.held(place)?);
+        let held = self.held(place)?;
+        let (branch, first_written) = (held.branch.take(), std::mem::take(&mut held.first_written));
+        held.unsaved.clear();
         for name in branch.iter().flat_map(|branch| &branch.written) {
             if !first_written.contains(name) {
                 self.turn.delete(&overlay_key(place.group, place.index, name));
@@ -247,10 +278,20 @@ impl Rows<'_, '_> {
     pub(super) fn held(&mut self, place: Place) -> Result<&mut Held, TurnError> {
         let key = (place.group, place.index);
         if !self.kept.branches.contains_key(&key) {
-            let branch = self.turn.get(&branch_key(place.group, place.index))?;
-            self.kept.branches.insert(key, Box::new(Held { branch, ..Held::default() }));
+            let stored = self.turn.get(&branch_key(place.group, place.index))?;
+            let has_row = stored.is_some();
+            let branch = stored.map_or_else(|| self.as_it_began(place), |branch| Ok(Some(branch)))?;
+            self.kept.branches.insert(key, Box::new(Held { branch, has_row, ..Held::default() }));
         }
         Ok(self.kept.branches.get_mut(&key).expect("it was put there just above"))
+    }
+
+    /// A branch without a row. Nothing when it is over.
+    fn as_it_began(&mut self, place: Place) -> Result<Option<Branch>, TurnError> {
+        let Some(group) = self.group(place.group)? else { return Ok(None) };
+        let first = group.first_token_of(place.index);
+        let is_active = self.token(first)?.is_some_and(|token| !token.status.is_terminal());
+        Ok(is_active.then(|| Branch::begun(first)))
     }
 
     /// Keeps what the branches of a part are given, one after the other from branch `first`.

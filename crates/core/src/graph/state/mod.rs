@@ -80,6 +80,8 @@ pub(super) struct Rows<'c, 't> {
 struct Held {
     /// Nothing when it is over.
     branch: Option<Branch>,
+    /// Whether it has a row, as far as this turn has flushed.
+    has_row: bool,
     /// What it has written in this turn. It reaches the disk at the end, if the branch is not over by then.
     unsaved: BTreeMap<Arc<str>, (Value, Json)>,
     /// What it has never written before this turn, so that nothing of it is on disk.
@@ -117,12 +119,15 @@ impl<'c, 't> Rows<'c, 't> {
             match &held.branch {
                 Some(branch) => {
                     self.turn.put(&key, branch)?;
+                    held.has_row = true;
                     for (name, (_, json)) in std::mem::take(&mut held.unsaved) {
                         self.turn.put_json(&context::overlay_key(group, index, &name), json)?;
                     }
                 }
                 None => {
-                    self.turn.delete(&key);
+                    if held.has_row {
+                        self.turn.delete(&key);
+                    }
                     self.kept.branches.remove(&(group, index));
                 }
             }

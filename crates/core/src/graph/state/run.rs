@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::graph::protocol::{Outcome, Parent, Pins, RunStatus, Tracing};
 use crate::graph::state::groups::Branch;
-use crate::graph::token::{GroupId, TokenId};
+use crate::graph::token::{GroupId, Status, TokenId};
 use crate::json::Json;
 use crate::time::Timestamp;
 use crate::turn::{Storage, TurnError};
@@ -62,7 +62,9 @@ impl Facts {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(in crate::graph) struct Progress {
     pub(in crate::graph) status: RunStatus,
-    /// The last token made.
+    /// How many tokens were made.
+    pub(in crate::graph) tokens: u64,
+    /// The last number that a token has, or will have: those of branches are set aside when their group is opened.
     pub(in crate::graph) last_token: TokenId,
     /// The last group instance opened.
     pub(in crate::graph) last_group: GroupId,
@@ -101,6 +103,10 @@ pub(in crate::graph) struct Waiters {
 pub(in crate::graph) struct Sweep {
     pub(in crate::graph) group: GroupId,
     pub(in crate::graph) arrivals: Arrivals,
+    /// The first tokens of branches to be looked at: the next one, and the one to stop before.
+    pub(in crate::graph) first_tokens: (TokenId, TokenId),
+    /// The arrivals to be told of, as far as they have not been: the next branch.
+    pub(in crate::graph) next_arrival: u64,
 }
 
 /// What becomes of the tokens that wait at the join.
@@ -113,6 +119,16 @@ pub(in crate::graph) enum Arrivals {
     Cancel,
 }
 
+impl Arrivals {
+    /// How those tokens have ended.
+    pub(in crate::graph) fn status(self) -> Status {
+        match self {
+            Self::Complete => Status::Completed,
+            Self::Cancel => Status::Cancelled,
+        }
+    }
+}
+
 impl Progress {
     /// Whether it is decided how the run ends, or has ended.
     pub(in crate::graph) fn is_ending(&self) -> bool {
@@ -122,6 +138,7 @@ impl Progress {
     pub(in crate::graph) fn new() -> Self {
         Self {
             status: RunStatus::Running,
+            tokens: 0,
             last_token: TokenId(0),
             last_group: GroupId(0),
             root: Branch::default(),

@@ -1,7 +1,6 @@
 //! Tokens on disk.
 //!
-//! A token that waits at a join is not here: it is kept with what its branch brings, see [`super::groups::Arrival`], until the
-//! join fires.
+//! A token at a join is not here: it is kept with what its branch brings, see [`super::groups::Arrival`].
 
 use super::{Rows, TOKENS_KEPT_MAX};
 use crate::graph::token::{Token, TokenId};
@@ -44,10 +43,11 @@ impl Rows<'_, '_> {
         self.turn.put(&token_key(token.id), token)
     }
 
-    /// The number of a new token.
-    pub(in crate::graph) fn next_token(&mut self) -> TokenId {
+    /// The first of `count` numbers for new tokens.
+    pub(in crate::graph) fn next_tokens(&mut self, count: u64) -> TokenId {
         let last = &mut self.kept.progress.last_token;
-        last.0 += 1;
-        *last
+        let first = TokenId(last.0 + 1);
+        last.0 = last.0.saturating_add(count);
+        first
     }
 }
