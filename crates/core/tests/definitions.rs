@@ -51,6 +51,11 @@ broken! {
     executor_mistakes: "executor_mistakes.yaml",
     not_yaml: "not_yaml.yaml",
     json: "broken.json",
+    expression_and_unreachable: "expression_and_unreachable.yaml",
+    retry_and_join: "retry_and_join.yaml",
+    unknown_ends: "unknown_ends.yaml",
+    two_documents: "two_documents.yaml",
+    nothing: "nothing.yaml",
 }
 
 #[test]

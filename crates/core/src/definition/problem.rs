@@ -11,7 +11,7 @@ pub struct Problem {
     pub severity: Severity,
     /// The file, as it was named.
     pub file: String,
-    /// The line, from 1. 0 for a definition that was not read from text.
+    /// The line, from 1. 0 for what is about no line: a whole file, a definition that was not read from text.
     pub line: usize,
     /// The column, from 1, in characters.
     pub column: usize,

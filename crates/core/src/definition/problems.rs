@@ -13,6 +13,8 @@ pub(super) struct Problems<'t> {
     text: &'t str,
     found: Vec<Problem>,
     left_off: usize,
+    /// Also those left off.
+    errors: usize,
 }
 
 /// Beyond this many problems nobody looks for similar names any more: it costs time for every known name.
@@ -20,7 +22,7 @@ const SUGGESTIONS_MAX: usize = 50;
 
 impl<'t> Problems<'t> {
     pub(super) fn new(file: &'t str, text: &'t str) -> Self {
-        Self { file, text, found: Vec::new(), left_off: 0 }
+        Self { file, text, found: Vec::new(), left_off: 0, errors: 0 }
     }
 
     /// Something that must be mended.
@@ -36,6 +38,7 @@ impl<'t> Problems<'t> {
     fn add(&mut self, severity: Severity, at: Place, message: String, hint: Option<String>) {
         // An error behind many warnings must not be lost: the definition would pass for a good one.
         let is_first_error = severity == Severity::Error && !self.has_errors();
+        self.errors += usize::from(severity == Severity::Error);
         if self.found.len() >= limits::DEFINITION_PROBLEMS_MAX && !is_first_error {
             self.left_off += 1;
             return;
@@ -107,18 +110,12 @@ impl<'t> Problems<'t> {
     }
 
     pub(super) fn has_errors(&self) -> bool {
-        self.found.iter().any(|problem| problem.severity == Severity::Error)
+        self.errors > 0
     }
 
-    /// How many there are.
-    pub(super) fn count(&self) -> usize {
-        self.found.len()
-    }
-
-    /// Whether one of those after the first `count` is an error.
-    pub(super) fn has_errors_after(&self, count: usize) -> bool {
-        // With some left off nobody knows; the careful answer is yes.
-        self.left_off > 0 || self.found.iter().skip(count).any(|problem| problem.severity == Severity::Error)
+    /// How many errors there are.
+    pub(super) fn errors(&self) -> usize {
+        self.errors
     }
 
     /// All of them, in the order of the text.

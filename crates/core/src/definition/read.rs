@@ -72,8 +72,13 @@ pub fn read(file: &str, text: &str) -> Read {
     }
     let mut problems = Problems::new(file, text);
     let mut read = Read::default();
-    for tree in yaml::documents(text, &mut problems) {
-        let before = problems.count();
+    let trees = yaml::documents(text, &mut problems);
+    if trees.is_empty() && !problems.has_errors() {
+        let hint = "a definition begins with `kind: workflow` or `kind: task`".to_owned();
+        problems.error(Place::default(), "the file holds no definition", hint);
+    }
+    for tree in trees {
+        let before = problems.errors();
         let Document { named, mentions, definition } = decode::document(&tree, &mut problems);
         for mention in mentions {
             let spot = problems.spot(mention.at);
@@ -82,7 +87,7 @@ pub fn read(file: &str, text: &str) -> Read {
         let Some((kind, name, at)) = named else { continue };
         let reference = Reference { name: name.clone(), version: None };
         read.named.push(Named { kind, reference, role: Role::Defined, spot: problems.spot(at) });
-        if let Some(definition) = definition.filter(|_| !problems.has_errors_after(before)) {
+        if let Some(definition) = definition.filter(|_| problems.errors() == before) {
             read.definitions.push(Parsed { kind, name: name.as_ref().to_owned(), document: tree.value(), definition });
         }
     }

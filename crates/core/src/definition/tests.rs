@@ -83,7 +83,11 @@ fn the_form_of_a_text_does_not_change_the_document() {
 fn empty_documents_are_skipped() {
     let found = read("f", "---\n---\nkind: task\nname: t\nrun: { value: 1 }\n---\n# nothing\n");
     assert_eq!((found.problems.len(), found.definitions.len()), (0, 1));
-    assert_eq!(check(""), "");
+    let nothing =
+        "0:0 error: the file holds no definition (a definition begins with `kind: workflow` or `kind: task`)\n";
+    for text in ["", "---\n---\n", "# nothing\n", "~"] {
+        assert_eq!(check(text), nothing);
+    }
 }
 
 #[test]
@@ -409,4 +413,49 @@ fn a_mock_takes_its_delay_as_milliseconds_too() {
     assert_eq!(mock("delay: -5"), format!("3:23 error: `delay` {expected} `-5`\n"));
     assert_eq!(mock("delay_jitter: 1.5"), format!("3:30 error: `delay_jitter` {expected} `1.5`\n"));
     assert_eq!(mock("delay: 316224000001"), "3:23 error: `delay` is longer than ten years\n");
+}
+
+#[test]
+fn nothing_is_told_that_may_only_follow_from_what_could_not_be_read() {
+    let said = |transitions: &str| {
+        let nodes = "a: { task: t }, b: , c: { output: { state.x: 1 } }, d: { task: t }";
+        check(&format!("kind: workflow\nname: w\nstart: a\nnodes: {{ {nodes} }}\ntransitions:\n{transitions}"))
+    };
+    let fan_out = "  - { from: a, to: b, spawn: 2, group: g }\n  - { from: a, to: c, group: g }\n";
+    let joins = |first: &str, second: &str| {
+        let joins = format!("  - {{ from: b, to: d, join: {{ group: g, {first} }} }}\n");
+        said(&format!("{fan_out}{joins}  - {{ from: c, to: d, join: {{ group: g, {second} }} }}\n"))
+    };
+    let these = |said: &str, expected: &[&str]| {
+        let is_there = expected.iter().all(|part| said.contains(part));
+        assert_eq!((said.lines().count(), is_there), (expected.len(), true), "{said}");
+    };
+    // Two joins that may be alike, and may merge what is written.
+    these(&joins("wait_for: any", "wait_for: any"), &["`state.x` is written in a branch and never merged"]);
+    these(&joins("wait_for: any", "wait_for: most"), &["found the text `most`", "`state.x` is written"]);
+    these(&joins("wait_for: any", "wait: any"), &["unknown field `wait`"]);
+    these(&joins("wait_for: any", "merge: 3, wait_for: any"), &["a merge must be an object"]);
+    these(&joins("wait_for: any", "timeout: 5"), &["differ in `wait_for` (", "`timeout` has no unit"]);
+    // A loop that may end, or be taken after something else.
+    let ways = |last: &str| {
+        let first = "  - { from: a, to: b }\n  - { from: b, to: c }\n  - { from: c, to: d, when: input.x }\n";
+        said(&format!("{first}{last}"))
+    };
+    these(&ways("  - { from: c, to: b }\n"), &["may never end"]);
+    these(&ways("  - { from: c, to: b, when: }\n"), &["`when` must be an expression"]);
+    these(&ways("  - { from: c, to: b }\n  - { from: c, to: dd }\n"), &["there is no node `dd`"]);
+    let bad_beside = ways("  - { from: c, to: b }\n  - { from: c, to: d, when: }\n");
+    these(&bad_beside, &["may never end", "`when` must be an expression"]);
+}
+
+#[test]
+fn where_a_run_begins_is_asked_only_when_no_transition_can_tell() {
+    let said = |transitions: &str| {
+        check(&format!("kind: workflow\nname: w\ntimeout: 1\nnodes: {{ a: , b: }}\ntransitions: [{transitions}]\n"))
+    };
+    assert_eq!(check("kind: workflow\nname: w\nstate: {}\nnodes: { a: }\n"), "");
+    assert!(said("").contains("it is not clear where a run begins: no transition leads to `a` and `b`"));
+    assert!(!said("{ from: a, to: bb }").contains("not clear"));
+    assert!(!said("{ from: aa, to: b }").contains("not clear"));
+    assert!(said("{ from: a, to: b, when: input.x }, { from: bb, to: a }, { from: a }").contains("every node has a"));
 }

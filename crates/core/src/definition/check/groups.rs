@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::super::problems::Problems;
 use super::super::workflow::{Join, Outcome, Strategy, TransitionIndex, Workflow};
-use super::Places;
+use super::{Places, gaps};
 use crate::limits;
 
 /// Transitions that open one group instance together.
@@ -31,7 +31,9 @@ pub(super) fn check(workflow: &Workflow, places: &Places, problems: &mut Problem
     }
     unclosing(workflow, places, &openings, problems);
     let mut told = BTreeSet::new();
-    for opening in &openings {
+    // With one that could not be read, a group may end earlier, or another begin.
+    let is_known = !places.transitions.iter().any(|way| way.unread.has_any_of(&["on", "priority", "group", "join"]));
+    for opening in openings.iter().filter(|_| is_known) {
         let Some((first, others)) = opening.closed_by.split_first() else { continue };
         for other in others {
             // One that is like the first join of this opening may still be unlike that of the next.
@@ -145,10 +147,15 @@ fn unclosing(workflow: &Workflow, places: &Places, openings: &[Opening], problem
     let opened: BTreeMap<&str, &Opening> =
         openings.iter().filter_map(|opening| Some((&**opening.group.as_ref()?, opening))).collect();
     let closing: BTreeSet<TransitionIndex> = openings.iter().flat_map(|opening| opening.closed_by.clone()).collect();
+    let unknown = Unknown::of(workflow, places);
     for (index, transition) in workflow.transitions.iter().enumerate() {
         let Some(join) = transition.join.as_ref().filter(|_| !closing.contains(&TransitionIndex(index))) else {
             continue;
         };
+        let is_opened = opened.contains_key(&*join.group);
+        if unknown.may_open(&join.group) || (is_opened && unknown.may_lead_to[transition.from.0]) {
+            continue;
+        }
         let at = places.transitions[index].join.unwrap_or(places.transitions[index].whole);
         let (message, hint) = match opened.get(&*join.group) {
             None => {
@@ -170,6 +177,39 @@ fn unclosing(workflow: &Workflow, places: &Places, openings: &[Opening], problem
     }
 }
 
+/// What transitions that could not be read may do for a join.
+struct Unknown<'p> {
+    /// The groups that gaps open.
+    opened: BTreeSet<&'p str>,
+    /// Whether there is a group whose name is not known.
+    has_unnamed: bool,
+    /// For each node whether a gap may lead to it from inside a group.
+    may_lead_to: Vec<bool>,
+}
+
+impl<'p> Unknown<'p> {
+    fn of(workflow: &Workflow, places: &'p Places) -> Self {
+        let unread = places.transitions.iter().map(|way| &way.unread).chain(places.gaps.iter().map(|gap| &gap.unread));
+        let may_lead_to = match places.gaps.is_empty() {
+            true => vec![false; workflow.nodes.len()],
+            false => {
+                let inside = workflow.transitions.iter().filter(|way| way.group.is_some()).map(|way| Some(way.to));
+                let of_gaps = places.gaps.iter().filter(|gap| gap.may_open_a_group()).map(|gap| gap.to);
+                gaps::spread(workflow, &places.gaps, inside.chain(of_gaps).collect())
+            }
+        };
+        Self {
+            opened: places.gaps.iter().filter_map(|gap| gap.group.as_deref()).collect(),
+            has_unnamed: unread.into_iter().any(|unread| unread.has_any_of(&["group"])),
+            may_lead_to,
+        }
+    }
+
+    fn may_open(&self, group: &str) -> bool {
+        self.has_unnamed || self.opened.contains(group)
+    }
+}
+
 /// Two joins that close the same group instance fire once for both, so they must say the same. Whether a problem was told.
 fn disagreeing(workflow: &Workflow, places: &Places, joins: [TransitionIndex; 2], problems: &mut Problems<'_>) -> bool {
     let [first, other] = joins.map(|index| workflow.transition(index));
@@ -182,7 +222,8 @@ fn disagreeing(workflow: &Workflow, places: &Places, joins: [TransitionIndex; 2]
         ("on_failure", a.on_failure != b.on_failure),
         ("merge", merged(a) != merged(b)),
     ];
-    let names = differences.iter().filter(|(_, differs)| *differs).map(|(name, _)| *name);
+    let is_read = |name| joins.iter().all(|join| !places.transitions[join.0].unread.has_any_of(&[name]));
+    let names = differences.iter().filter(|(name, differs)| *differs && is_read(name)).map(|(name, _)| *name);
     let names: Vec<&str> = names.collect();
     if names.is_empty() {
         return false;

@@ -3,17 +3,28 @@
 use super::super::problems::Problems;
 use super::super::task::TaskRun;
 use super::super::workflow::{Node, Outcome, Transition, TransitionIndex, Work, Workflow};
-use super::Places;
+use super::{NodePlaces, Places, gaps};
 
 /// Warns about each loop of nodes that do not wait, along transitions that are always taken.
 pub(super) fn check(workflow: &Workflow, places: &Places, problems: &mut Problems<'_>) {
     let first_tier = first_tiers(workflow);
+    let waits: Vec<bool> = workflow.nodes.iter().zip(&places.nodes).map(|(node, at)| may_wait(node, at)).collect();
+    let may_be_left = gaps::may_be_left(workflow, places);
     let next: Vec<Vec<usize>> = (0..workflow.nodes.len())
         .map(|node| {
-            let outgoing = workflow.outgoing[node].iter().map(|index| workflow.transition(*index));
-            let always = outgoing.filter(|transition| is_always_taken(transition, first_tier[node]));
-            let never_waits = |index: &usize| !waits(&workflow.nodes[*index]);
-            if waits(&workflow.nodes[node]) { Vec::new() } else { always.map(|t| t.to.0).filter(never_waits).collect() }
+            let ways = &workflow.outgoing[node];
+            let unread = |way: &TransitionIndex| &places.transitions[way.0].unread;
+            // Something that could not be read may be looked at before all others.
+            let is_tier_known =
+                !may_be_left[node] && !ways.iter().any(|way| unread(way).has_any_of(&["on", "priority"]));
+            if waits[node] || !is_tier_known {
+                return Vec::new();
+            }
+            let always = ways.iter().filter(|way| {
+                is_always_taken(workflow.transition(**way), first_tier[node])
+                    && !unread(way).has_any_but(&NO_CONDITIONS)
+            });
+            always.map(|way| workflow.transition(*way).to.0).filter(|to| !waits[*to]).collect()
         })
         .collect();
     for circle in circles(&next) {
@@ -26,6 +37,14 @@ pub(super) fn check(workflow: &Workflow, places: &Places, problems: &mut Problem
         let hint = "give a transition of it a `when` or `max_iterations`".to_owned();
         problems.warning(places.transitions[way.0].whole, message, hint);
     }
+}
+
+/// Fields of a transition, and of its join, that have no part in whether it is taken.
+const NO_CONDITIONS: [&str; 9] =
+    ["foreach", "spawn", "group", "join", "wait_for", "timeout", "on_timeout", "on_failure", "merge"];
+
+fn may_wait(node: &Node, at: &NodePlaces) -> bool {
+    waits(node) || at.unread.has_any_but(&["input", "output", "timeout", "retry"])
 }
 
 fn waits(node: &Node) -> bool {

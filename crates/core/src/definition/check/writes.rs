@@ -8,8 +8,8 @@ use super::super::problems::Problems;
 use super::super::task::TaskRun;
 use super::super::tree::Place;
 use super::super::workflow::{ContextPath, Count, Node, Strategy, Transition, TransitionIndex, Work, Workflow};
-use super::Places;
 use super::groups::Opening;
+use super::{Places, gaps};
 use crate::expression::{Fields, Reads};
 use crate::limits;
 
@@ -23,17 +23,19 @@ pub(super) fn check(workflow: &Workflow, places: &Places, openings: &[Opening], 
         workflow,
         openings,
         opened_by,
+        is_known: known_nodes(workflow, places),
         node_reads: None,
         seen: vec![0; workflow.nodes.len()],
         walk: 0,
         steps: 0,
     };
     let mut told = BTreeSet::new();
-    for opening in openings {
+    for opening in openings.iter().filter(|opening| is_known(opening, places)) {
         let lost = walker.lost(opening, places);
         if !lost.is_empty() {
             let read = walker.read_inside(opening);
-            for write in lost.iter().filter(|write| !is_read(&read, write.path)) {
+            // Without knowing all that is read in the branches nothing can be said to be lost there.
+            for write in lost.iter().filter(|write| read.as_ref().is_some_and(|read| !is_read(read, write.path))) {
                 if told.insert(write.id) {
                     tell(workflow, places, opening, write, problems);
                 }
@@ -44,6 +46,26 @@ pub(super) fn check(workflow: &Workflow, places: &Places, openings: &[Opening], 
             return;
         }
     }
+}
+
+/// Whether an opening is what was meant.
+fn is_known(opening: &Opening, places: &Places) -> bool {
+    let unread =
+        |way: &TransitionIndex| places.transitions[way.0].unread.has_any_of(&["on", "priority", "group", "join"]);
+    !opening.transitions.iter().any(unread)
+}
+
+/// For each node whether all is known that it and its transitions read and write.
+fn known_nodes(workflow: &Workflow, places: &Places) -> Vec<bool> {
+    let may_be_left = gaps::may_be_left(workflow, places);
+    let is_known = |node: usize| {
+        let no_reads = ["max_iterations", "wait_for", "timeout", "on_timeout", "on_failure"];
+        let way_is_known = |way: &TransitionIndex| !places.transitions[way.0].unread.has_any_but(&no_reads);
+        !may_be_left[node]
+            && !places.nodes[node].unread.has_any_but(&["timeout", "retry"])
+            && workflow.outgoing[node].iter().all(way_is_known)
+    };
+    (0..workflow.nodes.len()).map(is_known).collect()
 }
 
 /// Something written in a branch.
@@ -58,6 +80,8 @@ struct Walker<'w> {
     workflow: &'w Workflow,
     openings: &'w [Opening],
     opened_by: Vec<Option<usize>>,
+    /// For each node whether all of it is known.
+    is_known: Vec<bool>,
     /// What each node reads, with its outgoing transitions; made when first needed.
     node_reads: Option<Vec<BTreeSet<String>>>,
     seen: Vec<u32>,
@@ -119,26 +143,28 @@ impl<'w> Walker<'w> {
         transitions.iter().map(|transition| self.workflow.transition(*transition).to.0).collect()
     }
 
-    /// Everything that is read in the branches of an opening, and in what they open.
-    fn read_inside(&mut self, opening: &Opening) -> BTreeSet<String> {
+    /// Everything that is read in the branches of an opening, and in what they open. `None` when that is not known.
+    fn read_inside(&mut self, opening: &Opening) -> Option<BTreeSet<String>> {
         let node_reads = self.node_reads.take().unwrap_or_else(|| {
             let of_node = |(index, node)| reads_of(self.workflow, index, node);
             self.workflow.nodes.iter().enumerate().map(of_node).collect()
         });
         let mut found = BTreeSet::new();
+        let mut is_known = true;
         self.walk += 1;
         let mut waiting = self.targets(&opening.transitions);
         while let Some(node) = waiting.pop() {
             if std::mem::replace(&mut self.seen[node], self.walk) == self.walk {
                 continue;
             }
+            is_known &= self.is_known[node];
             self.steps += 1 + node_reads[node].len();
             found.extend(node_reads[node].iter().cloned());
             let ways = self.workflow.outgoing[node].iter().filter(|way| !opening.closed_by.contains(way));
             waiting.extend(ways.map(|way| self.workflow.transition(*way).to.0));
         }
         self.node_reads = Some(node_reads);
-        found
+        is_known.then_some(found)
     }
 }
 

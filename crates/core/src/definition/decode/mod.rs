@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 pub(super) use expressions::Owner;
 
+use super::check::Unread;
 use super::names::{self, listed};
 use super::problems::Problems;
 use super::tree::{Content, Field, Place, Tree};
@@ -44,8 +45,6 @@ pub(super) struct Mention {
 /// Decodes one document.
 pub(super) struct Decoder<'p, 't> {
     problems: &'p mut Problems<'t>,
-    /// How many problems there were when the document began.
-    problems_before: usize,
     mentions: Vec<Mention>,
     /// The names that `as` gives to elements, anywhere in the workflow.
     element_names: BTreeSet<Arc<str>>,
@@ -55,13 +54,8 @@ pub(super) struct Decoder<'p, 't> {
 
 /// Reads one document.
 pub(super) fn document(tree: &Tree, problems: &mut Problems<'_>) -> Document {
-    let mut decoder = Decoder {
-        problems_before: problems.count(),
-        problems,
-        mentions: Vec::new(),
-        element_names: BTreeSet::new(),
-        error_reads: Vec::new(),
-    };
+    let mut decoder =
+        Decoder { problems, mentions: Vec::new(), element_names: BTreeSet::new(), error_reads: Vec::new() };
     let (named, definition) = decoder.document(tree);
     Document { named, mentions: decoder.mentions, definition }
 }
@@ -154,6 +148,22 @@ impl Decoder<'_, '_> {
         }
     }
 
+    /// Decodes a field if it is there, and notes whether there are errors in it.
+    fn noting<T>(
+        &mut self,
+        unread: &mut Unread,
+        field: Option<&Field>,
+        decode: impl FnOnce(&mut Self, &Field) -> Option<T>,
+    ) -> Option<T> {
+        let field = field?;
+        let before = self.problems.errors();
+        let found = decode(self, field);
+        if self.problems.errors() > before {
+            unread.add(field.key.clone());
+        }
+        found
+    }
+
     /// Names another definition: `name` or `name@3`.
     fn reference(&mut self, field: &Field, kind: DefinitionKind) -> Option<Reference> {
         let text = self.text(field)?;
@@ -197,6 +207,18 @@ struct Object<'t> {
 impl<'t> Object<'t> {
     fn get(&self, name: &str) -> Option<&'t Field> {
         self.fields.iter().find(|field| &*field.key == name)
+    }
+
+    /// The fields that are not `known`, and what they were probably meant to be.
+    fn unknown(&self, known: &[&str]) -> Unread {
+        let mut unread = Unread::default();
+        for field in self.fields.iter().filter(|field| !known.contains(&&*field.key)) {
+            unread.add(field.key.clone());
+            if let Some(meant) = names::closest(&field.key, known.iter().copied()) {
+                unread.add(meant);
+            }
+        }
+        unread
     }
 
     /// Those of the named fields that are there.

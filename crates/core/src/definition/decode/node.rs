@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::DefinitionKind;
-use super::super::check::NodePlaces;
+use super::super::check::{NodePlaces, Unread};
 use super::super::names::{self, listed};
 use super::super::task::TaskRun;
 use super::super::tree::{Content, Field};
@@ -19,7 +19,7 @@ impl Decoder<'_, '_> {
     /// The node of index `index`. With problems it is not what was meant, but still a node that others can name.
     pub(super) fn node(&mut self, field: &Field, index: usize) -> (Node, NodePlaces) {
         let owner = Owner::Node(index);
-        let mut places = NodePlaces { name: field.key_at, writes: Vec::new() };
+        let mut places = NodePlaces { name: field.key_at, writes: Vec::new(), unread: Unread::default() };
         let mut node = Node {
             name: field.key.clone(),
             work: Work::Pass,
@@ -35,21 +35,28 @@ impl Decoder<'_, '_> {
         if matches!(field.value.content, Content::Null) {
             return (node, places);
         }
+        places.unread.add("run");
         if let Content::Text(text) = &field.value.content {
             let message = format!("the node `{}` must be an object, found text", field.key);
             self.problems.error(field.value_at(), message, format!("write `{}: {{ task: {text} }}`", field.key));
             return (node, places);
         }
         let Some(object) = self.object(&field.value, "a node", &FIELDS) else { return (node, places) };
+        places.unread = object.unknown(&FIELDS);
+        let unread = &mut places.unread;
+        let before = self.problems.errors();
         let work = self.work(&object, owner);
+        if self.problems.errors() > before {
+            unread.add("run");
+        }
         if work.is_some() || object.those(&WORKS).is_empty() {
             self.warn_of_idle_fields(&object, work.as_ref().unwrap_or(&Work::Pass));
         }
         node.work = work.unwrap_or(Work::Pass);
-        node.input = object.get("input").and_then(|field| self.template(&field.value, Sight::before(owner)));
-        if let Some(field) = object.get("output") {
-            (node.output, places.writes) = self.assignments(field, owner).into_iter().unzip();
-        }
+        let input = object.get("input");
+        node.input = self.noting(unread, input, |this, field| this.template(&field.value, Sight::before(owner)));
+        let output = self.noting(unread, object.get("output"), |this, field| Some(this.assignments(field, owner)));
+        (node.output, places.writes) = output.into_iter().flatten().unzip();
         node.timeout_ms = object.get("timeout").and_then(|field| self.timeout_ms(field));
         node.retry = object.get("retry").and_then(|field| self.retry(field));
         (node, places)

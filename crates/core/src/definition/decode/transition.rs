@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::check::TransitionPlaces;
+use super::super::check::{Gap, TransitionPlaces, Unread};
 use super::super::names;
 use super::super::tree::{Content, Field, Tree};
 use super::super::workflow::{Count, Join, Merge, OnFailure, OnTimeout, Outcome, Strategy, Transition, WaitFor};
@@ -14,48 +14,43 @@ use crate::limits;
 
 const FIELDS: [&str; 10] =
     ["from", "to", "when", "on", "priority", "foreach", "spawn", "group", "join", "max_iterations"];
+const JOIN_FIELDS: [&str; 6] = ["group", "wait_for", "timeout", "on_timeout", "on_failure", "merge"];
 
 impl Decoder<'_, '_> {
-    /// One transition; `None` when it has no two ends.
-    pub(super) fn transition(&mut self, tree: &Tree, names: &Names) -> Option<(Transition, TransitionPlaces)> {
-        let object = self.object(tree, "a transition", &FIELDS)?;
+    /// One transition; a gap when it has no two ends.
+    pub(super) fn transition(&mut self, tree: &Tree, names: &Names) -> Result<(Transition, TransitionPlaces), Gap> {
+        let Some(object) = self.object(tree, "a transition", &FIELDS) else { return Err(Gap::anything()) };
+        let mut unread = object.unknown(&FIELDS);
         let from = self.end(&object, "from", names);
         let to = self.end(&object, "to", names);
         let outcomes = [("success", Outcome::Success), ("error", Outcome::Error)];
-        let on = object.get("on").and_then(|field| self.choice(field, &outcomes)).unwrap_or(Outcome::Success);
+        let on = self.noting(&mut unread, object.get("on"), |this, field| this.choice(field, &outcomes));
+        let on = on.unwrap_or(Outcome::Success);
         let sight = match (on, from) {
-            (Outcome::Error, _) => Sight::after(Owner::ErrorPath),
-            (Outcome::Success, Some(from)) => Sight::after(Owner::Node(from.0)),
-            // The node it leaves is unknown, and so is whether there is an `error`.
-            (Outcome::Success, None) => Sight::after(Owner::ErrorPath),
+            (Outcome::Success, Some(from)) if !unread.has_any_of(&["on"]) => Sight::after(Owner::Node(from.0)),
+            // Where it is unknown which node is left, or how, so is whether there is an `error`.
+            (Outcome::Success | Outcome::Error, _) => Sight::after(Owner::ErrorPath),
         };
-        let when = object.get("when").and_then(|field| self.expression(field, sight));
-        let priority = object.get("priority").and_then(|field| self.priority(field)).unwrap_or(0);
+        let when = self.noting(&mut unread, object.get("when"), |this, field| this.expression(field, sight));
+        let priority = self.noting(&mut unread, object.get("priority"), Self::priority).unwrap_or(0);
         let max = u64::from(u32::MAX);
-        let iterations_max = object.get("max_iterations").and_then(|field| self.whole(field, 1, max));
-        self.exclude(&object);
-        let count = self.count(&object, sight);
-        let group = object.get("group").and_then(|field| self.name(field));
-        let join = object.get("join").and_then(|field| self.join(field, sight));
+        let iterations_max =
+            self.noting(&mut unread, object.get("max_iterations"), |this, field| this.whole(field, 1, max));
+        self.exclude(&object, &mut unread);
+        let count = self.count(&object, sight, &mut unread);
+        let group = self.noting(&mut unread, object.get("group"), Self::name);
+        let join = object.get("join").and_then(|field| self.join(field, sight, &mut unread));
+        let (Some(from), Some(to)) = (from, to) else { return Err(Gap { from, to, on, group, unread }) };
         let places = TransitionPlaces {
             whole: object.get("from").map_or(tree.at, Field::value_at),
             group: object.get("group").map(Field::value_at),
             join: object.get("join").map(join_place),
+            unread,
         };
         let iterations_max = iterations_max.and_then(|number| u32::try_from(number).ok());
-        let transition = Transition {
-            from: from?,
-            to: to?,
-            on,
-            priority,
-            when,
-            count,
-            group,
-            join,
-            iterations_max,
-            closed_by: None,
-        };
-        Some((transition, places))
+        let transition =
+            Transition { from, to, on, priority, when, count, group, join, iterations_max, closed_by: None };
+        Ok((transition, places))
     }
 
     fn end(&mut self, object: &Object<'_>, name: &str, names: &Names) -> Option<super::super::workflow::NodeIndex> {
@@ -85,7 +80,7 @@ impl Decoder<'_, '_> {
     }
 
     /// Fields that contradict each other.
-    fn exclude(&mut self, object: &Object<'_>) {
+    fn exclude(&mut self, object: &Object<'_>, unread: &mut Unread) {
         if let (Some(_), Some(spawn)) = (object.get("foreach"), object.get("spawn")) {
             let hint = "`foreach` makes one token for each element, `spawn` a number of them".to_owned();
             self.problems.error(spawn.key_at, "`foreach` and `spawn` cannot be together", hint);
@@ -97,14 +92,16 @@ impl Decoder<'_, '_> {
             let message = format!("`join` and `{}` cannot be on one transition", opening.key);
             let hint = "it would close and open a group at once: put a node in between".to_owned();
             self.problems.error(opening.key_at, message, hint);
+            // Which of the two goes is not known.
+            unread.add("join");
         }
     }
 
-    fn count(&mut self, object: &Object<'_>, sight: Sight) -> Count {
+    fn count(&mut self, object: &Object<'_>, sight: Sight, unread: &mut Unread) -> Count {
         if let Some(field) = object.get("foreach") {
-            return self.foreach(field, sight).unwrap_or(Count::One);
+            return self.noting(unread, Some(field), |this, field| this.foreach(field, sight)).unwrap_or(Count::One);
         }
-        let spawn = object.get("spawn").and_then(|field| self.spawn(field, sight));
+        let spawn = self.noting(unread, object.get("spawn"), |this, field| this.spawn(field, sight));
         spawn.map_or(Count::One, Count::Spawn)
     }
 
@@ -168,14 +165,22 @@ impl Decoder<'_, '_> {
         Some(name)
     }
 
-    fn join(&mut self, field: &Field, sight: Sight) -> Option<Join> {
+    /// A join, or `join` among what is unread. Those of its fields that have errors are so too.
+    fn join(&mut self, field: &Field, sight: Sight, unread: &mut Unread) -> Option<Join> {
+        let found = self.join_parts(field, sight, unread);
+        if found.is_none() {
+            unread.add("join");
+        }
+        found
+    }
+
+    fn join_parts(&mut self, field: &Field, sight: Sight, unread: &mut Unread) -> Option<Join> {
         if let Content::Text(text) = &field.value.content {
             let hint = format!("write `join: {{ group: {text} }}`");
             self.problems.error(field.value_at(), "`join` must be an object with `group`, found text", hint);
             return None;
         }
-        let known = ["group", "wait_for", "timeout", "on_timeout", "on_failure", "merge"];
-        let object = self.object(&field.value, "a join", &known)?;
+        let object = self.object(&field.value, "a join", &JOIN_FIELDS)?;
         let group = match object.get("group") {
             Some(field) => self.name(field),
             None => {
@@ -183,24 +188,28 @@ impl Decoder<'_, '_> {
                 None
             }
         };
-        let wait_for = object.get("wait_for").and_then(|field| self.wait_for(field)).unwrap_or(WaitFor::All);
-        let timeout_ms = object.get("timeout").and_then(|field| self.timeout_ms(field));
-        let on_timeout = [("fail", OnTimeout::Fail), ("proceed", OnTimeout::Proceed)];
-        let on_timeout = object.get("on_timeout").map(|field| self.choice(field, &on_timeout));
+        if object.fields.iter().any(|field| !JOIN_FIELDS.contains(&&*field.key)) {
+            // An unknown field may stand for any that is not there.
+            JOIN_FIELDS[1..].iter().filter(|name| object.get(name).is_none()).for_each(|name| unread.add(*name));
+        }
+        let wait_for = self.noting(unread, object.get("wait_for"), Self::wait_for).unwrap_or(WaitFor::All);
+        let timeout_ms = self.noting(unread, object.get("timeout"), Self::timeout_ms);
+        let choices = [("fail", OnTimeout::Fail), ("proceed", OnTimeout::Proceed)];
+        let on_timeout = self.noting(unread, object.get("on_timeout"), |this, field| this.choice(field, &choices));
         if let Some(field) = object.get("on_timeout").filter(|_| object.get("timeout").is_none()) {
             let hint = "give the join a `timeout`".to_owned();
             self.problems.warning(field.key_at, "`on_timeout` means nothing without `timeout`", hint);
         }
-        let on_failure = [("fail", OnFailure::Fail), ("continue", OnFailure::Continue)];
-        let on_failure = object.get("on_failure").and_then(|field| self.choice(field, &on_failure));
-        let merges = object.get("merge").map_or_else(Vec::new, |field| self.merges(field, sight));
+        let choices = [("fail", OnFailure::Fail), ("continue", OnFailure::Continue)];
+        let on_failure = self.noting(unread, object.get("on_failure"), |this, field| this.choice(field, &choices));
+        let merges = self.noting(unread, object.get("merge"), |this, field| Some(this.merges(field, sight)));
         Some(Join {
             group: group?,
             wait_for,
             timeout_ms,
-            on_timeout: on_timeout.flatten().unwrap_or(OnTimeout::Fail),
+            on_timeout: on_timeout.unwrap_or(OnTimeout::Fail),
             on_failure: on_failure.unwrap_or(OnFailure::Fail),
-            merges,
+            merges: merges.unwrap_or_default(),
         })
     }
 

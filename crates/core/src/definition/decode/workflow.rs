@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use super::super::check::{self, NodePlaces, Places, TransitionPlaces};
-use super::super::names::{closest, is_identifier};
+use super::super::check::{self, Gap, NodePlaces, Places, TransitionPlaces};
+use super::super::names::is_identifier;
 use super::super::tree::{Content, Field, Tree};
 use super::super::workflow::{Node, NodeIndex, Transition, Workflow};
 use super::expressions::{Sight, is_reserved};
 use super::node::{Names, in_order};
 use super::{Decoder, Object, first_key};
 use crate::limits;
+use crate::schema::Schema;
 
 const FIELDS: [&str; 11] =
     ["kind", "name", "description", "input", "state", "output", "start", "timeout", "nodes", "transitions", "result"];
@@ -20,28 +21,30 @@ impl Decoder<'_, '_> {
         object.at = first_key(tree);
         let description = object.get("description").and_then(|field| self.text(field));
         let input = object.get("input").and_then(|field| self.schema(field));
-        let state = object.get("state").and_then(|field| self.schema(field));
+        let state = object.get("state").and_then(|field| self.state(field));
         let output = object.get("output").and_then(|field| self.schema(field));
         let timeout_ms = object.get("timeout").and_then(|field| self.timeout_ms(field));
         self.name_elements(&object);
         let nodes = self.nodes(&object);
         let names: Names = nodes.iter().flatten().enumerate().map(|(i, (node, _))| (node.name.clone(), i)).collect();
-        let transitions = self.transitions(&object, &names);
+        let (transitions, gaps) = self.transitions(&object, &names);
         let start = object.get("start").map(|field| self.node_named(field, &names));
         let result = object.get("result").and_then(|field| self.template(&field.value, Sight::RESULT));
 
         let (nodes, node_places): (Vec<Node>, Vec<NodePlaces>) = nodes?.into_iter().unzip();
         let (transitions, transition_places): (Vec<Transition>, Vec<TransitionPlaces>) =
-            transitions?.into_iter().unzip();
+            transitions.into_iter().unzip();
         let places = Places {
-            problems_before: self.problems_before,
+            errors_before: self.problems.errors(),
             workflow: object.at,
             nodes: node_places,
             transitions: transition_places,
+            gaps,
         };
         let start = match start {
-            Some(named) => named?,
-            None => check::start(&nodes, &transitions, &places, self.problems)?,
+            Some(named) => named,
+            None if object.unknown(&FIELDS).has_any_of(&["start"]) => None,
+            None => check::start(&nodes, &transitions, &places, self.problems),
         };
         let mut workflow = Workflow {
             name,
@@ -49,15 +52,24 @@ impl Decoder<'_, '_> {
             input,
             state,
             output,
-            start,
+            // Any node will do: with no start there is a problem, and all this is for finding the others.
+            start: start.unwrap_or(NodeIndex(0)),
             timeout_ms,
             outgoing: outgoing(&nodes, &transitions),
             nodes,
             transitions,
             result,
         };
-        check::graph(&mut workflow, &places, &self.error_reads, self.problems);
-        Some(workflow)
+        check::graph(&mut workflow, start, &places, &self.error_reads, self.problems);
+        (start.is_some() && places.gaps.is_empty()).then_some(workflow)
+    }
+
+    fn state(&mut self, field: &Field) -> Option<Schema> {
+        if let Some(required) = field_of(&field.value, "required") {
+            let hint = "fields are checked one by one, when they are written".to_owned();
+            self.problems.warning(required.key_at, "`required` has no effect in `state`", hint);
+        }
+        self.schema(field)
     }
 
     /// Finds every `foreach: { as: … }` first: expressions are read before the transitions are.
@@ -104,27 +116,32 @@ impl Decoder<'_, '_> {
         Some(in_order(fields).into_iter().enumerate().map(|(index, field)| self.node(field, index)).collect())
     }
 
-    /// The transitions; `None` when one of them leads nowhere, so that nothing can be said about the graph.
-    fn transitions(&mut self, object: &Object<'_>, names: &Names) -> Option<Vec<(Transition, TransitionPlaces)>> {
+    /// The transitions, and those without two ends.
+    fn transitions(&mut self, object: &Object<'_>, names: &Names) -> Ways {
         let Some(field) = object.get("transitions") else {
             // Without the transitions that were meant every node would look lost.
-            let is_misspelt =
-                object.fields.iter().any(|field| closest(&field.key, ["transitions"].into_iter()).is_some());
-            return (!is_misspelt).then(Vec::new);
+            let is_misspelt = object.unknown(&FIELDS).has_any_of(&["transitions"]);
+            return (Vec::new(), is_misspelt.then(Gap::anything).into_iter().collect());
         };
         let Content::List(items) = &field.value.content else {
             let message = format!("`transitions` must be a list, found {}", field.value.described());
             self.problems.error(field.value_at(), message, "`- { from: a, to: b }`, one for each way".to_owned());
-            return None;
+            return (Vec::new(), vec![Gap::anything()]);
         };
         if items.len() > limits::TRANSITIONS_MAX {
             let max = limits::TRANSITIONS_MAX;
             let message = format!("{} transitions are too many, the limit is {max} (`transitions_max`)", items.len());
             self.problems.error(field.key_at, message, "split the workflow: a node can run another one".to_owned());
-            return None;
+            return (Vec::new(), vec![Gap::anything()]);
         }
-        let found: Vec<Option<_>> = items.iter().map(|item| self.transition(item, names)).collect();
-        found.into_iter().collect()
+        let (mut found, mut gaps) = (Vec::new(), Vec::new());
+        for item in items {
+            match self.transition(item, names) {
+                Ok(transition) => found.push(transition),
+                Err(gap) => gaps.push(gap),
+            }
+        }
+        (found, gaps)
     }
 
     /// A node by its name.
@@ -144,6 +161,9 @@ impl Decoder<'_, '_> {
         None
     }
 }
+
+/// Transitions that are known, and those that are not.
+type Ways = (Vec<(Transition, TransitionPlaces)>, Vec<Gap>);
 
 fn field_of<'t>(tree: &'t Tree, name: &str) -> Option<&'t Field> {
     let Content::Object(fields) = &tree.content else { return None };
