@@ -1,5 +1,6 @@
 //! What an expression reads, found when it is parsed.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The variables an expression reads, each with the fields of it that are enough.
@@ -16,6 +17,16 @@ pub enum Fields {
 }
 
 impl Reads {
+    /// What all of `parts` read together. Of a single one it is that itself: most have one, and are read again and again.
+    pub fn of_all<'a>(parts: impl IntoIterator<Item = &'a Reads>) -> Cow<'a, Reads> {
+        let mut parts = parts.into_iter();
+        let mut all = parts.next().map_or_else(|| Cow::Owned(Self::default()), Cow::Borrowed);
+        for part in parts {
+            all.to_mut().merge(part);
+        }
+        all
+    }
+
     /// Adds what `other` reads.
     pub fn merge(&mut self, other: &Reads) {
         for (variable, fields) in &other.0 {

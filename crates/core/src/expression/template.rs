@@ -7,6 +7,7 @@
 //! Never sees a secret: `${secret.NAME}` leaves a place for it beside the value. Never gives more than a value may be,
 //! whatever it is made of. Start reading at [`Template::parse_text`] and [`Template::render`].
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::{EvaluationError, Expression, Reads, Scope, Value, push_pointer_step, tokens};
@@ -121,12 +122,13 @@ impl Template {
 
     /// Everything that its expressions read.
     #[must_use]
-    pub fn reads(&self) -> Reads {
-        let mut reads = Reads::default();
-        for expression in self.expressions() {
-            reads.merge(expression.reads());
+    pub fn reads(&self) -> Cow<'_, Reads> {
+        match self {
+            Self::Expression(only) => Cow::Borrowed(only.reads()),
+            Self::Literal(_) | Self::Text(_) | Self::List(_) | Self::Object(_) => {
+                Reads::of_all(self.expressions().into_iter().map(Expression::reads))
+            }
         }
-        reads
     }
 
     /// All expressions in it, in the order in which they are evaluated.
@@ -520,7 +522,7 @@ mod tests {
         expected.add_field("state", "x");
         expected.add_field("state", "y");
         expected.add_all("input");
-        assert_eq!(parsed.reads(), expected);
+        assert_eq!(*parsed.reads(), expected);
     }
 
     /// The value as a template that gives it back.

@@ -1,12 +1,13 @@
 //! Fan-in: a branch arrives, a join fires.
 
+use std::borrow::Cow;
 use std::ops::Bound;
 use std::sync::Arc;
 
 use super::fan_out::NewToken;
 use super::{Coordinator, Ready, Trouble};
 use crate::definition::workflow::{ContextPath, Join, Merge, Strategy, TransitionIndex};
-use crate::expression::{Reads, Value};
+use crate::expression::{Expression, Reads, Value};
 use crate::failure::{Failure, FailureKind};
 use crate::graph::decision::{Decision, Write};
 use crate::graph::planning::merge::{self, Brought};
@@ -233,10 +234,9 @@ impl Coordinator<'_, '_> {
         for (merge, brought) in join.merges.iter().zip(brought) {
             writes.push((&merge.into, merge::merge(merge, brought).map_err(Trouble::Run)?));
         }
-        let writes = self.write_all(&group.lineage, writes).map_err(NotWritten::of_run)?;
-        let paths: Vec<String> = writes.iter().map(|write| write.path.clone()).collect();
-        self.trace(&Decision::SetContext { writes })?;
-        Ok(self.emit_written(None, &paths)?)
+        self.write_all(&group.lineage, &writes).map_err(NotWritten::of_run)?;
+        self.trace_with(|| Decision::SetContext { writes: decided(&writes) })?;
+        Ok(self.emit_written(None, &writes)?)
     }
 
     /// What the branches of a group instance have brought, in their order.
@@ -276,28 +276,19 @@ impl Coordinator<'_, '_> {
     }
 
     /// Writes several values, all or none of them.
-    pub(super) fn write_all(
-        &mut self,
-        lineage: &[Place],
-        writes: Vec<(&ContextPath, Value)>,
-    ) -> Result<Vec<Write>, NotWritten> {
+    pub(super) fn write_all(&mut self, lineage: &[Place], writes: &[(&ContextPath, Value)]) -> Result<(), NotWritten> {
         let workflow = self.workflow.clone();
         let mut fields: Vec<(String, Value)> = Vec::with_capacity(writes.len());
-        let mut decided = Vec::with_capacity(writes.len());
         for (path, value) in writes {
-            decided.push(Write { path: path.to_string(), value: value.clone() });
             let name = path.stored_as();
             let known = fields.iter().position(|(known, _)| *known == name);
             let whole = match known {
                 Some(at) if !path.below.is_empty() => {
-                    fields[at].1.with(&path.below, value).map_err(|error| error.to_string())
+                    fields[at].1.with(&path.below, value.clone()).map_err(|error| error.to_string())
                 }
-                Some(_) | None => self.rows.with_value(lineage, path, value)?,
+                Some(_) | None => self.rows.with_value(lineage, path, value.clone())?,
             };
             let whole = whole.map_err(|problem| misfit(&format!("`{path}` cannot be written: {problem}")))?;
-            if let Err(problem) = whole.to_json() {
-                return Err(misfit(&format!("`{name}` cannot be written: {problem}")));
-            }
             if let Some(schema) = &workflow.state
                 && path.root == crate::definition::workflow::ContextRoot::State
                 && let Err(violations) = schema.check_property(&path.field, &whole)
@@ -309,26 +300,37 @@ impl Coordinator<'_, '_> {
                 None => fields.push((name, whole)),
             }
         }
+        let mut encoded = Vec::with_capacity(fields.len());
         for (name, value) in fields {
-            self.rows.write(lineage, &name, value)?;
+            let json = value.to_json();
+            let json = json.map_err(|problem| misfit(&format!("`{name}` cannot be written: {problem}")))?;
+            encoded.push((name, value, json));
         }
-        Ok(decided)
+        for (name, value, json) in encoded {
+            self.rows.write(lineage, &name, value, json)?;
+        }
+        Ok(())
     }
+}
+
+/// Writes, as a decision tells them.
+pub(super) fn decided(writes: &[(&ContextPath, Value)]) -> Vec<Write> {
+    writes.iter().map(|(path, value)| Write { path: path.to_string(), value: value.clone() }).collect()
 }
 
 fn misfit(message: &str) -> NotWritten {
     NotWritten::Misfit(Failure::last(FailureKind::InvalidOutput, message))
 }
 
-fn reads_of(join: &Join) -> Reads {
-    let mut reads = Reads::default();
-    for merge in &join.merges {
-        reads.merge(merge.from.reads());
-        if let Strategy::Keyed(Some(key)) = &merge.strategy {
-            reads.merge(key.reads());
-        }
-    }
-    reads
+fn reads_of(join: &Join) -> Cow<'_, Reads> {
+    let expressions = join.merges.iter().flat_map(|merge| {
+        let key = match &merge.strategy {
+            Strategy::Keyed(key) => key.as_ref(),
+            Strategy::Append | Strategy::Collect | Strategy::Merge | Strategy::Last => None,
+        };
+        std::iter::once(&merge.from).chain(key)
+    });
+    Reads::of_all(expressions.map(Expression::reads))
 }
 
 fn key_text(merge: &Merge, key: &Value) -> Result<Arc<str>, Trouble> {

@@ -5,9 +5,11 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::Coordinator;
+use crate::definition::workflow::ContextPath;
+use crate::expression::Value;
 use crate::failure::Failure;
 use crate::graph::token::{GroupId, Place, Status, Token, TokenId};
 use crate::json::Json;
@@ -89,8 +91,11 @@ struct GroupFacts<'a> {
 struct Written<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     token: Option<TokenId>,
-    paths: &'a [String],
+    paths: Paths<'a>,
 }
+
+/// Where in the context.
+struct Paths<'a>(&'a [(&'a ContextPath, Value)]);
 
 /// How a run of another workflow stands.
 #[derive(Clone, Copy)]
@@ -99,6 +104,12 @@ pub(super) enum ChildEvent {
     Completed,
     Failed,
     Cancelled,
+}
+
+impl Serialize for Paths<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(|(path, _)| path.to_string()))
+    }
 }
 
 impl Coordinator<'_, '_> {
@@ -113,7 +124,17 @@ impl Coordinator<'_, '_> {
     }
 
     pub(super) fn emit_ended(&mut self, token: &Token, error: Option<&Failure>) -> Result<(), TurnError> {
-        let event_type = match token.status {
+        self.emit_end_of(token.id, &token.node, token.status, error)
+    }
+
+    pub(super) fn emit_end_of(
+        &mut self,
+        token: TokenId,
+        node: &str,
+        status: Status,
+        error: Option<&Failure>,
+    ) -> Result<(), TurnError> {
+        let event_type = match status {
             Status::Completed => "token.completed",
             Status::Failed => "token.failed",
             Status::TimedOut => "token.timed_out",
@@ -128,7 +149,7 @@ impl Coordinator<'_, '_> {
             | Status::Sleeping
             | Status::Retrying => return Ok(()),
         };
-        self.emit(event_type, &TokenFacts { token: token.id, node: &token.node, error })
+        self.emit(event_type, &TokenFacts { token, node, error })
     }
 
     pub(super) fn emit_waiting(
@@ -201,9 +222,13 @@ impl Coordinator<'_, '_> {
         self.emit("fan_in.completed", &GroupFacts { group, instance, branches, arrived, node: Some(node) })
     }
 
-    pub(super) fn emit_written(&mut self, token: Option<TokenId>, paths: &[String]) -> Result<(), TurnError> {
+    pub(super) fn emit_written(
+        &mut self,
+        token: Option<TokenId>,
+        writes: &[(&ContextPath, Value)],
+    ) -> Result<(), TurnError> {
         let event_type = if token.is_some() { "context.updated" } else { "branches.merged" };
-        self.emit(event_type, &Written { token, paths })
+        self.emit(event_type, &Written { token, paths: Paths(writes) })
     }
 
     pub(super) fn emit_signal(&mut self, name: &str, payload: &Json) -> Result<(), TurnError> {

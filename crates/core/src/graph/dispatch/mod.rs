@@ -164,6 +164,14 @@ impl<'c, 't> Coordinator<'c, 't> {
             Tracing::On => self.rows.turn.emit(decision.event_type(), decision),
         }
     }
+
+    /// The same for a decision that is made up only to be told.
+    fn trace_with(&mut self, decision: impl FnOnce() -> Decision) -> Result<(), TurnError> {
+        match self.rows.kept.facts.tracing {
+            Tracing::Off => Ok(()),
+            Tracing::On => self.trace(&decision()),
+        }
+    }
 }
 
 /// A failure that says, beside what it says already, at which node it happened and in which attempt.

@@ -1,5 +1,6 @@
 //! A token's work has ended: well, badly, or to be tried again.
 
+use super::arrive::decided;
 use super::enter::task_name;
 use super::{Coordinator, Trouble, error_of, named_after};
 use crate::definition::workflow::{Outcome, Work};
@@ -107,10 +108,9 @@ impl Coordinator<'_, '_> {
             let value = self.render(token, &assignment.value, Some(result), "output")?.value;
             writes.push((&assignment.to, value));
         }
-        let writes = self.write_all(&token.lineage, writes).map_err(|problem| problem.of_token())?;
-        let paths: Vec<String> = writes.iter().map(|write| write.path.clone()).collect();
-        self.trace(&Decision::ApplyNodeOutput { token: token.id, writes })?;
-        Ok(self.emit_written(Some(token.id), &paths)?)
+        self.write_all(&token.lineage, &writes).map_err(|problem| problem.of_token())?;
+        self.trace_with(|| Decision::ApplyNodeOutput { token: token.id, writes: decided(&writes) })?;
+        Ok(self.emit_written(Some(token.id), &writes)?)
     }
 
     /// Tries again if the policy says so, otherwise gives up.

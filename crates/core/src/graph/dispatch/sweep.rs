@@ -5,9 +5,12 @@
 
 use std::ops::Bound;
 
+use serde::Deserialize;
+
 use super::enter::task_name;
 use super::{Coordinator, Ready};
-use crate::graph::state::groups::{Arrival, Branch, arrival_key, arrivals_of, branches_of, items_of};
+use crate::graph::decision::Decision;
+use crate::graph::state::groups::{Branch, arrival_key, arrivals_of, branches_of, items_of};
 use crate::graph::state::run::{Arrivals, Sweep};
 use crate::graph::token::{GroupId, Place, Status, Token, TokenId};
 use crate::json::Json;
@@ -93,15 +96,26 @@ impl Coordinator<'_, '_> {
 
     /// Tells how the tokens have ended that waited at the join. Their rows need no change: see [`crate::graph::state::groups::Closed`].
     fn tell_of_arrivals(&mut self, sweep: Sweep, rows: &Entries) -> Result<(), TurnError> {
+        /// What of an arrival is told.
+        #[derive(Deserialize)]
+        struct Arrived {
+            token: Numbered,
+        }
+        #[derive(Deserialize)]
+        struct Numbered {
+            id: TokenId,
+            node: Box<str>,
+        }
         let prefix = arrivals_of(sweep.group);
+        let status = sweep.arrivals.status();
         let mut next = sweep.next_arrival;
         for (key, stored) in rows {
             if self.is_full() {
                 break;
             }
-            let Arrival { mut token, .. } = decoded(key, stored)?;
-            self.change_status(&mut token, sweep.arrivals.status())?;
-            self.emit_ended(&token, None)?;
+            let Arrived { token: Numbered { id, node } } = decoded(key, stored)?;
+            self.trace(&Decision::UpdateTokenStatus { token: id, status })?;
+            self.emit_end_of(id, &node, status, None)?;
             next = key[prefix.len()..].parse::<u64>().map_or(u64::MAX, |index| index + 1);
             self.entered += 1;
         }

@@ -20,7 +20,7 @@ pub fn decide(workflow: &Workflow, scope: &Scope<'_>) -> Decision {
 #[must_use]
 pub fn reads(workflow: &Workflow) -> Reads {
     match &workflow.result {
-        Some(result) => result.reads(),
+        Some(result) => result.reads().into_owned(),
         None => {
             let mut reads = Reads::default();
             reads.add_all("output");

@@ -2,8 +2,10 @@
 //!
 //! Transitions of one priority are a tier; the first tier in which any is taken wins, and all that are taken in it fire.
 
+use std::borrow::Cow;
+
 use crate::definition::workflow::{NodeIndex, Outcome, TransitionIndex, Workflow};
-use crate::expression::{Reads, Scope};
+use crate::expression::{Expression, Reads, Scope};
 use crate::failure::Failure;
 use crate::graph::decision::Decision;
 use crate::graph::planning::{conditions, fan_out};
@@ -42,18 +44,12 @@ pub fn decide(workflow: &Workflow, done: &Done<'_>, scope: &Scope<'_>) -> Result
 
 /// Everything that [`decide`] may look at in the scope.
 #[must_use]
-pub fn reads(workflow: &Workflow, done: &Done<'_>) -> Reads {
-    let mut reads = Reads::default();
-    for index in candidates(workflow, done) {
+pub fn reads<'w>(workflow: &'w Workflow, done: &Done<'_>) -> Cow<'w, Reads> {
+    let expressions = candidates(workflow, done).into_iter().flat_map(|index| {
         let transition = workflow.transition(index);
-        if let Some(when) = &transition.when {
-            reads.merge(when.reads());
-        }
-        if let Some(counted) = transition.count.expression() {
-            reads.merge(counted.reads());
-        }
-    }
-    reads
+        transition.when.iter().chain(transition.count.expression())
+    });
+    Reads::of_all(expressions.map(Expression::reads))
 }
 
 fn candidates(workflow: &Workflow, done: &Done<'_>) -> Vec<TransitionIndex> {

@@ -2,7 +2,7 @@
 //!
 //! Every field is a row of its own, so that a write costs what it writes. A branch's own values lie over those of its parent.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use super::Rows;
 use crate::definition::workflow::{ContextPath, ContextRoot};
 use crate::expression::{Fields, Value};
 use crate::graph::token::{GroupId, Place};
+use crate::json::Json;
 use crate::limits;
 use crate::turn::{Storage, TurnError, prefix_end};
 
@@ -62,7 +63,7 @@ impl Rows<'_, '_> {
         }
         let key = context_key(name);
         let stored = Storage::get(self.turn, &key)?;
-        let bytes = stored.as_ref().map_or(0, crate::json::Json::bytes);
+        let bytes = stored.as_ref().map_or(0, Json::bytes);
         let decoded = stored.map(|json| json.decode()).transpose();
         let value: Option<Value> = decoded.map_err(|source| TurnError::Stored { key, source })?;
         self.kept.context.insert(name.to_owned(), value.clone(), bytes);
@@ -76,26 +77,34 @@ impl Rows<'_, '_> {
         root: ContextRoot,
         wanted: &Fields,
     ) -> Result<Value, TurnError> {
-        let names: Vec<String> = match wanted {
-            Fields::Only(names) => names.iter().cloned().collect(),
-            Fields::All => self.names_of(lineage, root)?,
+        let all;
+        let names: &BTreeSet<String> = match wanted {
+            Fields::Only(names) => names,
+            Fields::All => {
+                all = self.names_of(lineage, root)?;
+                &all
+            }
         };
         let mut found: Vec<(Arc<str>, Value)> = Vec::with_capacity(names.len());
         for name in names {
             if let Some(value) = self.field(lineage, &format!("{}.{name}", root.name()))? {
-                found.push((name.into(), value));
+                found.push((name.as_str().into(), value));
             }
         }
         Ok(Value::object(found))
     }
 
-    /// Writes a field, for the innermost branch of `lineage` only. What it becomes.
-    pub(in crate::graph) fn write(&mut self, lineage: &[Place], name: &str, value: Value) -> Result<(), TurnError> {
+    /// Writes a field, for the innermost branch of `lineage` only. `json` is the value's.
+    pub(in crate::graph) fn write(
+        &mut self,
+        lineage: &[Place],
+        name: &str,
+        value: Value,
+        json: Json,
+    ) -> Result<(), TurnError> {
         let Some(place) = lineage.last().copied() else {
-            let key = context_key(name);
-            let json = value.to_json()?;
             let bytes = json.bytes();
-            self.turn.put_json(&key, json)?;
+            self.turn.put_json(&context_key(name), json)?;
             self.kept.context.insert(name.to_owned(), Some(value), bytes);
             return Ok(());
         };
@@ -106,7 +115,6 @@ impl Rows<'_, '_> {
         if is_first {
             branch.written.push(name.clone());
         }
-        let json = value.to_json()?;
         self.unsaved_bytes += json.bytes();
         let held = self.held(place)?;
         if is_first {
@@ -131,7 +139,7 @@ impl Rows<'_, '_> {
     }
 
     /// The names of all fields of `root` that a branch sees.
-    fn names_of(&mut self, lineage: &[Place], root: ContextRoot) -> Result<Vec<String>, TurnError> {
+    fn names_of(&mut self, lineage: &[Place], root: ContextRoot) -> Result<BTreeSet<String>, TurnError> {
         let prefix = context_key(&format!("{}.", root.name()));
         let end = prefix_end(&prefix);
         let stored = self.turn.scan(Bound::Included(&prefix), Bound::Excluded(&end), limits::CONTEXT_FIELDS_MAX + 1)?;
@@ -140,15 +148,13 @@ impl Rows<'_, '_> {
                 ("number of fields of `state` or `output` that are read together", "CONTEXT_FIELDS_MAX");
             return Err(TurnError::Limit { what, found: stored.len(), max: limits::CONTEXT_FIELDS_MAX, limit });
         }
-        let mut names: Vec<String> = stored.iter().map(|(key, _)| key[prefix.len()..].to_owned()).collect();
+        let mut names: BTreeSet<String> = stored.iter().map(|(key, _)| key[prefix.len()..].to_owned()).collect();
         let prefix = format!("{}.", root.name());
         for place in lineage {
             if let Some(branch) = self.branch(Some(*place))? {
                 names.extend(branch.written.iter().filter_map(|name| name.strip_prefix(&prefix).map(str::to_owned)));
             }
         }
-        names.sort_unstable();
-        names.dedup();
         Ok(names)
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::context::overlay_key;
-use super::{Held, Rows};
+use super::{Held, Rows, numbered};
 use crate::expression::Value;
 use crate::graph::planning::synchronization::Standing;
 use crate::graph::state::run::Arrivals;
@@ -150,23 +150,23 @@ impl Branch {
 }
 
 pub(in crate::graph) fn group_key(id: GroupId) -> String {
-    format!("group/{:010}", id.0)
+    numbered("group/", id.0)
 }
 
 /// Where the branches of a group instance are.
 pub(in crate::graph) fn branches_of(group: GroupId) -> String {
-    format!("branch/{:010}/", group.0)
+    numbered("branch/", group.0) + "/"
 }
 
 pub(in crate::graph) fn branch_key(group: GroupId, index: u64) -> String {
-    format!("branch/{:010}/{index:010}", group.0)
+    numbered(&branches_of(group), index)
 }
 
 /// Where is told how group instances were closed.
 pub(in crate::graph) const CLOSED: &str = "closed/";
 
 pub(in crate::graph) fn closed_key(id: GroupId) -> String {
-    format!("{CLOSED}{:010}", id.0)
+    numbered(CLOSED, id.0)
 }
 
 /// Where the arrivals of all group instances are.
@@ -174,20 +174,20 @@ pub(in crate::graph) const ARRIVALS: &str = "arrived/";
 
 /// Where the arrivals of a group instance are, in the order of its branches.
 pub(in crate::graph) fn arrivals_of(group: GroupId) -> String {
-    format!("{ARRIVALS}{:010}/", group.0)
+    numbered(ARRIVALS, group.0) + "/"
 }
 
 pub(in crate::graph) fn arrival_key(group: GroupId, index: u64) -> String {
-    format!("{ARRIVALS}{:010}/{index:010}", group.0)
+    numbered(&arrivals_of(group), index)
 }
 
 /// Where the items of a group instance are.
 pub(in crate::graph) fn items_of(group: GroupId) -> String {
-    format!("items/{:010}/", group.0)
+    numbered("items/", group.0) + "/"
 }
 
 fn items_key(group: GroupId, row: u64) -> String {
-    format!("items/{:010}/{row:010}", group.0)
+    numbered(&items_of(group), row)
 }
 
 impl Rows<'_, '_> {

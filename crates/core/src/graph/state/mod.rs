@@ -21,6 +21,20 @@ use context::ContextCache;
 use groups::{Branch, Group, ItemsCache};
 use run::{Facts, Progress};
 
+/// A key: `prefix` and a number of ten digits, so that keys are in the order of their numbers. More than a run ever has of anything.
+pub(in crate::graph) fn numbered(prefix: &str, number: u64) -> String {
+    let mut digits = [b'0'; 10];
+    let mut rest = number;
+    for digit in digits.iter_mut().rev() {
+        *digit += (rest % 10) as u8;
+        rest /= 10;
+    }
+    let mut key = String::with_capacity(prefix.len() + digits.len());
+    key.push_str(prefix);
+    key.extend(digits.map(char::from));
+    key
+}
+
 /// What is kept of a run in memory between two turns: a reading of its storage.
 pub(super) struct Kept {
     pub(super) facts: Facts,

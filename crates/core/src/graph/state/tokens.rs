@@ -2,16 +2,15 @@
 //!
 //! A token at a join is not here: it is kept with what its branch brings, see [`super::groups::Arrival`].
 
-use super::{Rows, TOKENS_KEPT_MAX};
+use super::{Rows, TOKENS_KEPT_MAX, numbered};
 use crate::graph::token::{Token, TokenId};
 use crate::turn::TurnError;
 
 /// Where all tokens are.
 pub(in crate::graph) const TOKENS: &str = "token/";
 
-/// Ten digits: more tokens than a run may have.
 pub(in crate::graph) fn token_key(id: TokenId) -> String {
-    format!("{TOKENS}{:010}", id.0)
+    numbered(TOKENS, id.0)
 }
 
 impl Rows<'_, '_> {
