@@ -27,6 +27,9 @@ pub const TURN_EFFECTS_MAX: usize = 1_000_000;
 /// and other actors have theirs in between.
 pub const TURN_TOKENS_MAX: usize = 10_000;
 
+/// Tasks that are handed to executors in one turn of a run. The rest follows in the next turn, so that the first ones run while the others are begun.
+pub const TURN_TASKS_MAX: usize = 250;
+
 /// Tokens of one run. A loop without a bound ends here, with `loop_limit`; a fan-out of 100,000 makes 200,000.
 pub const RUN_TOKENS_MAX: u64 = 1_000_000;
 

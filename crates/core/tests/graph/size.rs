@@ -45,12 +45,29 @@ result: "${state.all}"
 #[test]
 fn a_fan_out_of_ten_thousand_is_one_batch() {
     let mut world = World::with(
-        "nodes: { a: { run: { function: f } }, b: { run: { function: f } } }\ntransitions: [{ from: a, to: b, spawn: 10000 }]",
+        "nodes: { a: { run: { function: f } }, b: { wait: { signal: go } } }\ntransitions: [{ from: a, to: b, spawn: 10000 }]",
     );
     world.start("r", "w", json!({}));
     let opener = world.pending("r").remove(0);
     world.settle_task(&opener, Ok(stored(&json!(1))));
-    assert_eq!(world.pending("r").len(), 10_000);
+    assert_eq!(world.at("r", "b").len(), 10_000);
+    world.cancel("r", "seen enough");
+    world.settle();
+}
+
+#[test]
+fn the_first_tasks_of_a_large_fan_out_are_handed_out_before_the_others_are_begun() {
+    let mut world = World::with(
+        "nodes: { a: { run: { function: f } }, b: { run: { function: f } } }\ntransitions: [{ from: a, to: b, spawn: 1000 }]",
+    );
+    world.start("r", "w", json!({}));
+    let opener = world.pending("r").remove(0);
+    world.settle_task(&opener, Ok(stored(&json!(1))));
+    assert_eq!(world.pending("r").len(), limits::TURN_TASKS_MAX);
+    let first = world.pending("r").remove(0);
+    world.settle_task(&first, Ok(stored(&json!(1))));
+    world.settle();
+    assert_eq!(world.pending("r").len(), 999);
     world.cancel("r", "seen enough");
     world.settle();
 }

@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use steadfast_core::ids::{RequestId, Sequence};
 use steadfast_core::limits;
@@ -17,6 +17,13 @@ use steadfast_store::batch::Batch;
 use super::Output;
 use crate::metrics::Counters;
 use crate::mutation::Mutation;
+
+/// Turns of which nothing leaves are gathered, up to so many, before they are written: a task's result that only brings its run forward
+/// need not be on disk at once, and a page written once for a hundred turns costs what it costs for one.
+const GATHER_TURNS: usize = 256;
+
+/// How long they wait at most.
+const GATHER_FOR: Duration = Duration::from_millis(2);
 
 /// Shared by all runners and the committer of one engine.
 pub struct Gather {
@@ -46,6 +53,8 @@ struct Open {
     /// For each epoch that is over, the last batch of it that is on disk. Grows by one number per failed commit.
     epoch_ends: Vec<u64>,
     is_committer_waiting: bool,
+    /// Whether it waits for a first turn, not for more of them.
+    is_committer_idle: bool,
     is_closed: bool,
 }
 
@@ -148,7 +157,8 @@ impl Gather {
                 output.release(&mut |_| {});
             }
         }
-        if open.is_committer_waiting {
+        if open.is_committer_waiting && (open.is_committer_idle || self.is_worth_a_commit(&open)) {
+            open.is_committer_waiting = false;
             self.committer_wakes.notify_one();
         }
         Ok(result)
@@ -169,15 +179,31 @@ impl Gather {
         }
     }
 
-    /// Waits until something is gathered. `false` when the engine has closed and nothing is left.
+    /// Waits until something is gathered, and for a moment longer while nobody waits for the disk. `false` when the engine has closed and nothing
+    /// is left.
     pub(crate) fn wait_for_turns(&self) -> bool {
         let mut open = self.lock();
         while open.is_empty() && !open.is_closed {
-            open.is_committer_waiting = true;
+            (open.is_committer_waiting, open.is_committer_idle) = (true, true);
             open = self.committer_wakes.wait(open).expect("a thread panicked while it added a turn to the batch");
+        }
+        let until = Instant::now() + GATHER_FOR;
+        while !open.is_closed && !self.is_worth_a_commit(&open) {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            (open.is_committer_waiting, open.is_committer_idle) = (true, false);
+            let waited = self.committer_wakes.wait_timeout(open, left);
+            open = waited.expect("a thread panicked while it added a turn to the batch").0;
         }
         open.is_committer_waiting = false;
         !open.is_empty()
+    }
+
+    /// Whether the open batch is to be written now: somebody waits for it, or it is large enough to be worth an fsync.
+    fn is_worth_a_commit(&self, open: &Open) -> bool {
+        !open.outputs.is_empty() || self.turns.load(Ordering::Relaxed) >= GATHER_TURNS || !self.has_room()
     }
 
     /// Waits until the engine closes, at most for `timeout`. Whether it has.

@@ -1,7 +1,6 @@
 //! Fan-in: a branch arrives, a join fires.
 
 use std::borrow::Cow;
-use std::ops::Bound;
 use std::sync::Arc;
 
 use super::fan_out::NewToken;
@@ -12,11 +11,11 @@ use crate::failure::{Failure, FailureKind};
 use crate::graph::decision::{Decision, Write};
 use crate::graph::planning::merge::{self, Brought};
 use crate::graph::planning::{completion, conditions, synchronization};
-use crate::graph::state::groups::{Arrival, Bring, Closed, Group, arrival_key, arrivals_of, closed_key};
-use crate::graph::state::run::{Arrivals, Sweep};
+use crate::graph::state::groups::{Arrival, Bring, Closed, Group, closed_key};
+use crate::graph::state::run::{AfterJoin, Sweep};
 use crate::graph::token::{GroupId, Place, Status, Token};
 use crate::limits;
-use crate::turn::{TurnError, prefix_end};
+use crate::turn::TurnError;
 
 /// Why something could not be written.
 pub(super) enum NotWritten {
@@ -83,7 +82,7 @@ impl Coordinator<'_, '_> {
         arrival.arrived_at = Some(now);
         self.emit_waiting(&arrival, None, None)?;
         self.trace(&Decision::CreateFanInToken { group: place.group })?;
-        self.rows.turn.put(&arrival_key(place.group, place.index), &Arrival { token: arrival, brings })?;
+        self.rows.insert_arrival(place, Arrival { token: arrival, brings })?;
         let group = self.rows.change_group(place.group)?;
         group.arrived += 1;
         group.join.get_or_insert(transition);
@@ -172,7 +171,7 @@ impl Coordinator<'_, '_> {
 
     /// A join fires: merges what has arrived, leaves the rest to be swept, and goes on with one token.
     fn fire(&mut self, id: GroupId) -> Result<(), Trouble> {
-        let Some(group) = self.close_instance(id, Arrivals::Complete)? else { return Ok(()) };
+        let Some(group) = self.close_instance(id, AfterJoin::Complete)? else { return Ok(()) };
         let Some(join_index) = group.join else { return Ok(()) };
         let workflow = self.workflow.clone();
         let transition = workflow.transition(TransitionIndex(join_index));
@@ -195,7 +194,7 @@ impl Coordinator<'_, '_> {
 
     /// A group instance that nobody joins is over.
     fn close(&mut self, id: GroupId) -> Result<(), Trouble> {
-        let Some(group) = self.close_instance(id, Arrivals::Cancel)? else { return Ok(()) };
+        let Some(group) = self.close_instance(id, AfterJoin::Cancel)? else { return Ok(()) };
         let place = group.lineage.last().copied();
         let branch = self.rows.change_branch(place)?;
         branch.groups.retain(|open| *open != id);
@@ -207,7 +206,7 @@ impl Coordinator<'_, '_> {
     }
 
     /// Takes a group instance out of the run; what is left inside is swept.
-    pub(super) fn close_instance(&mut self, id: GroupId, arrivals: Arrivals) -> Result<Option<Group>, TurnError> {
+    pub(super) fn close_instance(&mut self, id: GroupId, arrivals: AfterJoin) -> Result<Option<Group>, TurnError> {
         let Some(group) = self.rows.remove_group(id)? else { return Ok(None) };
         if self.join_of(&group).is_some_and(|join| join.timeout_ms.is_some()) {
             self.clear_timer(&super::timers::join(id))?;
@@ -216,7 +215,13 @@ impl Coordinator<'_, '_> {
         // A branch that is as it began has no row to be found by. It has neither arrived nor ended.
         let begun = if group.arrived + group.ended < group.created { group.created } else { 0 };
         let first_tokens = (group.first_token, group.first_token_of(begun));
-        self.rows.kept.progress.sweeps.push(Sweep { group: id, arrivals, first_tokens, next_arrival: 0 });
+        self.rows.kept.progress.sweeps.push(Sweep {
+            group: id,
+            arrivals,
+            arrived: group.arrived,
+            first_tokens,
+            next_arrival: 0,
+        });
         Ok(Some(group))
     }
 
@@ -225,9 +230,20 @@ impl Coordinator<'_, '_> {
             return Ok(());
         }
         let mut brought: Vec<Vec<Brought>> = join.merges.iter().map(|_| Vec::new()).collect();
-        for (index, brings) in self.arrivals(id)? {
-            for (all, Bring { value, key }) in brought.iter_mut().zip(brings) {
-                all.push(Brought { index, value, key });
+        let (mut next, mut is_last, mut bytes) = (0, false, 0);
+        while !is_last {
+            let (arrivals, read) = self.rows.arrivals(id, group.arrived, next, limits::SCAN_ROWS_MAX)?;
+            is_last = arrivals.len() < limits::SCAN_ROWS_MAX;
+            bytes += read;
+            if bytes > limits::JOIN_BYTES_MAX {
+                let (what, limit) = ("number of bytes that branches bring to a join", "JOIN_BYTES_MAX");
+                return Err(TurnError::Limit { what, found: bytes, max: limits::JOIN_BYTES_MAX, limit }.into());
+            }
+            for (index, arrival) in arrivals {
+                for (all, Bring { value, key }) in brought.iter_mut().zip(&arrival.brings) {
+                    all.push(Brought { index, value: value.clone(), key: key.clone() });
+                }
+                next = index.saturating_add(1);
             }
         }
         let mut writes = Vec::with_capacity(join.merges.len());
@@ -237,42 +253,6 @@ impl Coordinator<'_, '_> {
         self.write_all(&group.lineage, &writes).map_err(NotWritten::of_run)?;
         self.trace_with(|| Decision::SetContext { writes: decided(&writes) })?;
         Ok(self.emit_written(None, &writes)?)
-    }
-
-    /// What the branches of a group instance have brought, in their order.
-    fn arrivals(&mut self, id: GroupId) -> Result<Vec<(u64, Vec<Bring>)>, TurnError> {
-        /// What of an [`Arrival`] a merge needs.
-        #[derive(serde::Deserialize)]
-        struct Brings {
-            brings: Vec<Bring>,
-        }
-        let prefix = arrivals_of(id);
-        let end = prefix_end(&prefix);
-        let (mut all, mut bytes) = (Vec::new(), 0);
-        let mut from = Bound::Included(Arc::from(prefix.as_str()));
-        loop {
-            let rows = self.rows.turn.scan(
-                from.as_ref().map(|key: &Arc<str>| &**key),
-                Bound::Excluded(&end),
-                limits::SCAN_ROWS_MAX,
-            )?;
-            let is_last = rows.len() < limits::SCAN_ROWS_MAX;
-            for (key, stored) in rows {
-                bytes += stored.bytes();
-                if bytes > limits::JOIN_BYTES_MAX {
-                    let (what, limit) = ("number of bytes that branches bring to a join", "JOIN_BYTES_MAX");
-                    return Err(TurnError::Limit { what, found: bytes, max: limits::JOIN_BYTES_MAX, limit });
-                }
-                let Brings { brings } =
-                    stored.decode().map_err(|source| TurnError::Stored { key: key.to_string(), source })?;
-                let index = key[prefix.len()..].parse().unwrap_or(u64::MAX);
-                all.push((index, brings));
-                from = Bound::Excluded(key);
-            }
-            if is_last {
-                return Ok(all);
-            }
-        }
     }
 
     /// Writes several values, all or none of them.

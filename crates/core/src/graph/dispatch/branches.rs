@@ -3,7 +3,7 @@
 use super::{Coordinator, Trouble};
 use crate::definition::workflow::OnFailure;
 use crate::failure::Failure;
-use crate::graph::state::run::Arrivals;
+use crate::graph::state::run::AfterJoin;
 use crate::graph::token::{Place, Token};
 use crate::turn::TurnError;
 
@@ -54,7 +54,7 @@ impl Coordinator<'_, '_> {
         let groups = std::mem::take(&mut branch.groups);
         self.cancel_tokens(&tokens)?;
         for group in groups {
-            self.close_instance(group, Arrivals::Cancel)?;
+            self.close_instance(group, AfterJoin::Cancel)?;
         }
         Ok(())
     }

@@ -144,6 +144,7 @@ impl Coordinator<'_, '_> {
             input: if executor == MOCK { Json::null() } else { input.to_json()? },
         };
         self.rows.turn.dispatch(&task_name(token), executor, &input)?;
+        self.handed_over += 1;
         token.change(Status::Dispatched, self.rows.turn.now())?;
         self.rows.save_token(token)?;
         Ok(self.emit_dispatched(token, executor)?)

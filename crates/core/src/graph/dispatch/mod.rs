@@ -40,6 +40,7 @@ pub(super) struct Coordinator<'c, 't> {
     /// What can be done at once; the last one first, so that a branch goes as far as it can before the next one begins.
     ready: Vec<Ready>,
     entered: usize,
+    handed_over: usize,
     /// Whether the alarm must be looked at: once a turn, however many timers it moves.
     has_moved_timers: bool,
 }
@@ -75,6 +76,7 @@ impl<'c, 't> Coordinator<'c, 't> {
             workflow,
             ready: Vec::new(),
             entered: 0,
+            handed_over: 0,
             has_moved_timers: false,
         }
     }

@@ -46,7 +46,9 @@ impl Coordinator<'_, '_> {
 
     /// Whether this turn has done as much as one may.
     pub(super) fn is_full(&self) -> bool {
-        self.entered >= limits::TURN_TOKENS_MAX || self.rows.bytes() >= limits::TURN_BYTES_MAX / 4
+        self.entered >= limits::TURN_TOKENS_MAX
+            || self.handed_over >= limits::TURN_TASKS_MAX
+            || self.rows.bytes() >= limits::TURN_BYTES_MAX / 4
     }
 
     fn may_begin_work(&self) -> bool {

@@ -5,13 +5,11 @@
 
 use std::ops::Bound;
 
-use serde::Deserialize;
-
 use super::enter::task_name;
 use super::{Coordinator, Ready};
 use crate::graph::decision::Decision;
-use crate::graph::state::groups::{Branch, arrival_key, arrivals_of, branches_of, items_of};
-use crate::graph::state::run::{Arrivals, Sweep};
+use crate::graph::state::groups::{Arrivals, Branch, branches_of, items_of};
+use crate::graph::state::run::{AfterJoin, Sweep};
 use crate::graph::token::{GroupId, Place, Status, Token, TokenId};
 use crate::json::Json;
 use crate::turn::{Entries, TurnError, prefix_end};
@@ -36,8 +34,7 @@ impl Coordinator<'_, '_> {
             self.sweep_first_tokens(sweep.group, next, end)?;
             return Ok(true);
         }
-        let arrivals = arrivals_of(sweep.group);
-        let arrivals = self.rows_between(&arrival_key(sweep.group, sweep.next_arrival), &prefix_end(&arrivals))?;
+        let (arrivals, _) = self.rows.arrivals(sweep.group, sweep.arrived, sweep.next_arrival, ROWS_AT_ONCE)?;
         if !arrivals.is_empty() {
             self.tell_of_arrivals(sweep, &arrivals)?;
             return Ok(true);
@@ -48,6 +45,7 @@ impl Coordinator<'_, '_> {
             self.rows.turn.delete(key);
         }
         if items.len() < ROWS_AT_ONCE {
+            self.rows.forget_arrivals(sweep.group);
             self.rows.kept.progress.sweeps.retain(|other| other.group != sweep.group);
         }
         Ok(true)
@@ -72,7 +70,7 @@ impl Coordinator<'_, '_> {
             let branch: Branch = decoded(key, stored)?;
             let index = key[prefix.len()..].parse().unwrap_or(u64::MAX);
             for group in branch.groups {
-                self.close_instance(group, Arrivals::Cancel)?;
+                self.close_instance(group, AfterJoin::Cancel)?;
             }
             self.rows.remove_branch(Place { group: sweep.group, index, total: 0 })?;
             self.entered += 1;
@@ -95,28 +93,17 @@ impl Coordinator<'_, '_> {
     }
 
     /// Tells how the tokens have ended that waited at the join. Their rows need no change: see [`crate::graph::state::groups::Closed`].
-    fn tell_of_arrivals(&mut self, sweep: Sweep, rows: &Entries) -> Result<(), TurnError> {
-        /// What of an arrival is told.
-        #[derive(Deserialize)]
-        struct Arrived {
-            token: Numbered,
-        }
-        #[derive(Deserialize)]
-        struct Numbered {
-            id: TokenId,
-            node: Box<str>,
-        }
-        let prefix = arrivals_of(sweep.group);
+    fn tell_of_arrivals(&mut self, sweep: Sweep, arrivals: &Arrivals) -> Result<(), TurnError> {
         let status = sweep.arrivals.status();
         let mut next = sweep.next_arrival;
-        for (key, stored) in rows {
+        for (index, arrival) in arrivals {
             if self.is_full() {
                 break;
             }
-            let Arrived { token: Numbered { id, node } } = decoded(key, stored)?;
-            self.trace(&Decision::UpdateTokenStatus { token: id, status })?;
-            self.emit_end_of(id, &node, status, None)?;
-            next = key[prefix.len()..].parse::<u64>().map_or(u64::MAX, |index| index + 1);
+            let Token { id, node, .. } = &arrival.token;
+            self.trace(&Decision::UpdateTokenStatus { token: *id, status })?;
+            self.emit_end_of(*id, node, status, None)?;
+            next = index.saturating_add(1);
             self.entered += 1;
         }
         self.sweep_of(sweep.group)?.next_arrival = next;

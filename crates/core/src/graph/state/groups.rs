@@ -4,7 +4,8 @@
 //! is active, and nothing else is known of it. Otherwise a branch has a row while anything in it is active. One that has arrived has another,
 //! with what it brings to the join; that row stays, as its token's, and how the token ended is told by how the instance was closed.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -13,11 +14,14 @@ use super::context::overlay_key;
 use super::{Held, Rows, numbered};
 use crate::expression::Value;
 use crate::graph::planning::synchronization::Standing;
-use crate::graph::state::run::Arrivals;
+use crate::graph::state::run::AfterJoin;
 use crate::graph::token::{GroupId, Iterations, NodeError, Place, Token, TokenId};
 use crate::json::Json;
 use crate::time::Timestamp;
-use crate::turn::TurnError;
+use crate::turn::{TurnError, prefix_end};
+
+/// Arrivals, each with the index of its branch.
+pub(in crate::graph) type Arrivals = Vec<(u64, Arc<Arrival>)>;
 
 /// A group instance.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -72,7 +76,7 @@ pub(in crate::graph) struct Branch {
 /// How an instance was closed, and with it the tokens that waited at its join.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(in crate::graph) struct Closed {
-    pub(in crate::graph) arrivals: Arrivals,
+    pub(in crate::graph) arrivals: AfterJoin,
     pub(in crate::graph) at: Timestamp,
 }
 
@@ -190,7 +194,72 @@ fn items_key(group: GroupId, row: u64) -> String {
     numbered(&items_of(group), row)
 }
 
+/// Arrivals kept in memory, so that a join that fires need not read them all. They are few or many; what they bring may be large.
+const ARRIVALS_KEPT_BYTES: usize = 4 * 1024 * 1024;
+
+/// What has arrived at the joins of open group instances, all of an instance or as much as fits.
+#[derive(Default)]
+pub(in crate::graph) struct ArrivalsCache {
+    by_group: BTreeMap<GroupId, BTreeMap<u64, Arc<Arrival>>>,
+    bytes: usize,
+}
+
+impl ArrivalsCache {
+    pub(in crate::graph) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn insert(&mut self, place: Place, arrival: Arrival, bytes: usize) {
+        if self.bytes + bytes <= ARRIVALS_KEPT_BYTES {
+            self.bytes += bytes;
+            self.by_group.entry(place.group).or_default().insert(place.index, Arc::new(arrival));
+        }
+    }
+
+    fn remove(&mut self, group: GroupId) {
+        self.by_group.remove(&group);
+        if self.by_group.is_empty() {
+            self.bytes = 0;
+        }
+    }
+}
+
 impl Rows<'_, '_> {
+    /// Keeps what a branch brings, with its token at the join.
+    pub(in crate::graph) fn insert_arrival(&mut self, place: Place, arrival: Arrival) -> Result<(), TurnError> {
+        let json = Json::encode(&arrival)?;
+        self.kept.arrivals.insert(place, arrival, json.bytes());
+        self.turn.put_json(&arrival_key(place.group, place.index), json)
+    }
+
+    /// Up to `limit` arrivals of a group instance, from branch `from` on, and how many bytes were read for that. `arrived` is how many it has.
+    pub(in crate::graph) fn arrivals(
+        &mut self,
+        group: GroupId,
+        arrived: u64,
+        from: u64,
+        limit: usize,
+    ) -> Result<(Arrivals, usize), TurnError> {
+        if let Some(kept) = self.kept.arrivals.by_group.get(&group).filter(|kept| kept.len() as u64 == arrived) {
+            return Ok((kept.range(from..).take(limit).map(|(index, arrival)| (*index, arrival.clone())).collect(), 0));
+        }
+        let prefix = arrivals_of(group);
+        let (first, end) = (arrival_key(group, from), prefix_end(&prefix));
+        let rows = self.turn.scan(Bound::Included(&first), Bound::Excluded(&end), limit)?;
+        let decoded = |(key, stored): (Arc<str>, Json)| {
+            let index = key[prefix.len()..].parse().unwrap_or(u64::MAX);
+            let arrival = stored.decode().map_err(|source| TurnError::Stored { key: key.to_string(), source })?;
+            Ok((index, arrival))
+        };
+        let bytes = rows.iter().map(|(_, stored)| stored.bytes()).sum();
+        Ok((rows.into_iter().map(decoded).collect::<Result<_, TurnError>>()?, bytes))
+    }
+
+    /// Forgets the arrivals of a group instance that is over; their rows stay.
+    pub(in crate::graph) fn forget_arrivals(&mut self, group: GroupId) {
+        self.kept.arrivals.remove(group);
+    }
+
     /// The number of a new group instance.
     pub(in crate::graph) fn next_group(&mut self) -> GroupId {
         let last = &mut self.kept.progress.last_group;

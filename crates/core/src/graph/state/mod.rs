@@ -18,7 +18,7 @@ use crate::turn::{Turn, TurnError};
 
 use super::token::{GroupId, Token, TokenId};
 use context::ContextCache;
-use groups::{Branch, Group, ItemsCache};
+use groups::{ArrivalsCache, Branch, Group, ItemsCache};
 use run::{Facts, Progress};
 
 /// A key: `prefix` and a number of ten digits, so that keys are in the order of their numbers. More than a run ever has of anything.
@@ -42,6 +42,7 @@ pub(super) struct Kept {
     pub(super) input: Value,
     pub(super) context: ContextCache,
     pub(super) items: ItemsCache,
+    arrivals: ArrivalsCache,
     pub(super) groups: BTreeMap<GroupId, Group>,
     /// Tokens that are active, as they are on disk.
     // Boxed, so that the maps move pointers and not what they point to.
@@ -66,6 +67,7 @@ impl Kept {
             input,
             context: ContextCache::default(),
             items: ItemsCache::default(),
+            arrivals: ArrivalsCache::default(),
             groups: BTreeMap::new(),
             tokens: BTreeMap::new(),
             branches: BTreeMap::new(),
@@ -75,7 +77,7 @@ impl Kept {
     /// About how much memory it holds.
     pub(super) fn bytes(&self) -> usize {
         let rows = (self.tokens.len() + self.branches.len()) * TOKEN_BYTES + self.groups.len() * 512;
-        self.facts.input_bytes + self.context.bytes() + self.items.bytes() + rows + 1024
+        self.facts.input_bytes + self.context.bytes() + self.items.bytes() + self.arrivals.bytes() + rows + 1024
     }
 }
 

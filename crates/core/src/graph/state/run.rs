@@ -102,24 +102,25 @@ pub(in crate::graph) struct Waiters {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::graph) struct Sweep {
     pub(in crate::graph) group: GroupId,
-    pub(in crate::graph) arrivals: Arrivals,
+    pub(in crate::graph) arrivals: AfterJoin,
     /// The first tokens of branches to be looked at: the next one, and the one to stop before.
     pub(in crate::graph) first_tokens: (TokenId, TokenId),
-    /// The arrivals to be told of, as far as they have not been: the next branch.
+    /// How many branches have arrived. Those from `next_arrival` on are still to be told of.
+    pub(in crate::graph) arrived: u64,
     pub(in crate::graph) next_arrival: u64,
 }
 
 /// What becomes of the tokens that wait at the join.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(in crate::graph) enum Arrivals {
+pub(in crate::graph) enum AfterJoin {
     /// The join has fired: they have done what they were for.
     Complete,
     /// It never will.
     Cancel,
 }
 
-impl Arrivals {
+impl AfterJoin {
     /// How those tokens have ended.
     pub(in crate::graph) fn status(self) -> Status {
         match self {

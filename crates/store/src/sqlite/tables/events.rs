@@ -76,16 +76,19 @@ fn insert_row(
 }
 
 fn append(list: &mut String, event: &EventRow) -> Result<(), StoreError> {
-    let EventRow { at, event_type, data, .. } = event;
-    let at = storable(at.0)?;
+    write!(list, r#"{{"at":{},"type":"#, storable(event.at.0)?).expect("text takes any text");
     // Types are names of ours, but a library's user makes actors too.
-    let is_plain = event_type.bytes().all(|byte| (b' '..=b'~').contains(&byte) && byte != b'"' && byte != b'\\');
-    let written = if is_plain {
-        write!(list, r#"{{"at":{at},"type":"{event_type}","data":{data}}}"#)
+    let is_plain = |byte: u8| (b' '..=b'~').contains(&byte) && byte != b'"' && byte != b'\\';
+    if event.event_type.bytes().all(is_plain) {
+        list.push('"');
+        list.push_str(&event.event_type);
+        list.push('"');
     } else {
-        write!(list, r#"{{"at":{at},"type":{},"data":{data}}}"#, serde_json::Value::from(&**event_type))
-    };
-    written.expect("text takes any text");
+        list.push_str(&serde_json::Value::from(&*event.event_type).to_string());
+    }
+    list.push_str(r#","data":"#);
+    list.push_str(event.data.as_str());
+    list.push('}');
     Ok(())
 }
 
