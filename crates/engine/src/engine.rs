@@ -34,7 +34,7 @@ use crate::kinds::Kinds;
 use crate::metrics::Metrics;
 use crate::runner::{Delivery, Runner};
 use crate::settings::Settings;
-use crate::tasks::{Dispatcher, Executor, Executors, TaskEvent, TaskQueue};
+use crate::tasks::{Dispatcher, Executor, Executors, Parked, ParkedTask, TaskEvent, TaskQueue};
 use crate::threads::{Inboxes, Parcel, clock, commit_turns, run_actors, shards_of};
 
 /// Runs actors on a store. Cheap to clone; the last clone to go ends the engine.
@@ -65,6 +65,7 @@ struct Running {
     dispatcher: Mutex<Option<tokio::task::JoinHandle<()>>>,
     store: Mutex<Option<Arc<dyn Store>>>,
     definitions: Mutex<Option<Arc<StoredDefinitions>>>,
+    parked: Arc<Parked>,
 }
 
 /// Whether graph workflows run here.
@@ -115,7 +116,7 @@ impl Builder {
         self
     }
 
-    /// Adds an executor for tasks.
+    /// Adds an executor for tasks. Tasks for one that is missing wait on disk: see [`Engine::parked_tasks`].
     #[must_use]
     pub fn executor(mut self, name: &str, executor: impl Executor + 'static) -> Self {
         self.executors.insert(name, executor);
@@ -138,7 +139,8 @@ impl Builder {
         self
     }
 
-    /// Adds a function that graphs can call by its name. Its input and its result are JSON to the outside.
+    /// Adds a function that graphs can call by its name. Its input and its result are JSON to the outside. Tasks that call one that is
+    /// missing wait on disk: see [`Engine::parked_tasks`].
     #[must_use]
     pub fn function<T, R, F, Fut>(mut self, name: &str, function: F) -> Self
     where
@@ -205,6 +207,7 @@ impl Builder {
             dispatcher: Mutex::new(None),
             store: Mutex::new(Some(store.clone())),
             definitions: Mutex::new(definitions),
+            parked: dispatcher.parked(),
         };
         for (number, (runner, inbox)) in ready.into_iter().enumerate() {
             let (inboxes, gather) = (inboxes.clone(), gather.clone());
@@ -300,6 +303,14 @@ impl Engine {
     #[must_use]
     pub fn metrics(&self) -> Metrics {
         self.0.gather.counters.read()
+    }
+
+    /// Tasks that wait because this process lacks something for them: an executor, a function, a secret, a permission. Each is started again after
+    /// the next start on this store. At most [`limits::PAGE_ROWS_MAX`] are listed; [`Metrics::tasks_parked`] has counted all, also those that
+    /// were cancelled since.
+    #[must_use]
+    pub fn parked_tasks(&self) -> Vec<ParkedTask> {
+        self.0.parked.list()
     }
 
     /// Whether turns are acknowledged, and if not, why.

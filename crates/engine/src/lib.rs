@@ -30,7 +30,7 @@ pub use engine::{Builder, Engine, StartError};
 pub use kinds::Kinds;
 pub use metrics::Metrics;
 pub use settings::Settings;
-pub use tasks::{Executor, Function, Task, TaskFuture};
+pub use tasks::{Executor, Function, NotDone, ParkedTask, Task, TaskFuture};
 pub use threads::{runner_of, shards_of};
 
 /// The documents' Rust, run as tests.

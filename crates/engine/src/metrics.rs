@@ -52,6 +52,8 @@ counters! {
     tasks_settled,
     /// Tasks that were called off while they waited in memory or ran.
     tasks_cancelled,
+    /// Tasks for which this process lacks something, left on disk. What it lacks is in [`crate::Engine::parked_tasks`].
+    tasks_parked,
     /// Messages for kinds that this process does not know, left on disk.
     messages_parked,
     /// Messages whose body was left on disk because memory was full.

@@ -53,13 +53,19 @@ pub(super) fn waits_for_signals(workflow: &Workflow) -> bool {
     workflow.nodes.iter().any(|node| matches!(node.work, Work::Wait(_)))
 }
 
+/// What comes from stdin is one thing. Looked at before anything is read from there.
+pub(super) fn check_stdin(arguments: &Arguments) -> Result<(), WrongUsage> {
+    let is_input = arguments.input.as_deref().and_then(|given| given.strip_prefix('@')) == Some(STDIN);
+    if is_input && arguments.file == Path::new(STDIN) {
+        return Err(WrongUsage("the definitions and the input cannot both come from stdin".to_owned()));
+    }
+    Ok(())
+}
+
 fn input(arguments: &Arguments) -> Result<Json, WrongUsage> {
     let Some(given) = &arguments.input else { return parsed("--input", "{}") };
     let Some(file) = given.strip_prefix('@') else { return parsed("--input", given) };
     let text = if file == STDIN {
-        if arguments.file == Path::new(STDIN) {
-            return Err(WrongUsage("the definitions and the input cannot both come from stdin".to_owned()));
-        }
         io::read_to_string(io::stdin())
     } else {
         fs::read_to_string(file)

@@ -1,12 +1,13 @@
 //! `steadfast run`: a workflow file, here and now, on an embedded store.
 //!
-//! Owns the course of the command: read, apply, start, follow, tell. What was asked for is in [`asked`], where the store is in [`place`], what is
-//! watched meanwhile in [`follow`], what is told at the end in [`outcome`]. Whatever happens in between is the engine's. Start reading
+//! Owns the course of the command: read, apply, start, follow, tell. What was asked for is in [`asked`], what it takes in [`means`], where the store is
+//! in [`place`], what is watched meanwhile in [`follow`], what is told at the end in [`outcome`]. Whatever happens in between is the engine's. Start reading
 //! at [`run`].
 
 mod asked;
 mod follow;
 mod interruption;
+mod means;
 mod outcome;
 mod place;
 mod progress;
@@ -23,9 +24,8 @@ use steadfast::Engine;
 use steadfast::effects::{self, Commands};
 use steadfast::graph::{Graphs, RunError};
 use steadfast_core::catalog::{Applied, AppliedStatus};
-use steadfast_core::definition::task::{OutsideExecutor, TaskRun};
-use steadfast_core::definition::workflow::{Reference, Work};
-use steadfast_core::definition::{Definition, DefinitionKind, Parsed};
+use steadfast_core::definition::workflow::Reference;
+use steadfast_core::definition::{Definition, DefinitionKind};
 use steadfast_core::graph::protocol::{RunStatus, Started};
 use steadfast_core::graph::view::RunView;
 use steadfast_core::schema::Violation;
@@ -101,6 +101,7 @@ enum End {
 
 /// Runs a workflow.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    asked::check_stdin(arguments)?;
     let mut files = Files::read(std::slice::from_ref(&arguments.file))?;
     let place = Place::at(arguments.store.as_deref())?;
     // What a store that exists already knows is looked up there, later.
@@ -111,33 +112,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         files.tell(&mut std::io::stderr().lock())?;
         return Ok(ExitCode::FAILURE);
     }
-    if !arguments.allow_command {
-        refuse_commands(&files)?;
-    }
     let asked = Asked::new(arguments, &files)?;
+    means::check(arguments, &files, &asked.run.workflow)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let ended = runtime.block_on(session(arguments, files, asked, &place));
     // Whatever a task left on it is not waited for.
     runtime.shutdown_background();
     ended
-}
-
-/// A run that was started with the permission would fail for good when it goes on without.
-fn refuse_commands(files: &Files) -> anyhow::Result<()> {
-    let runs_commands = |parsed: &&Parsed| match &parsed.definition {
-        Definition::Task(task) => is_command(&task.run),
-        Definition::Workflow(workflow) => {
-            workflow.nodes.iter().any(|node| matches!(&node.work, Work::Run(run) if is_command(run)))
-        }
-    };
-    let Some(parsed) = files.definitions().find(runs_commands) else { return Ok(()) };
-    let (kind, name) = (parsed.kind.name(), &parsed.name);
-    let message = format!("{kind} `{name}` runs programs on this machine; allow it with `--allow-command`");
-    Err(WrongUsage(message).into())
-}
-
-fn is_command(run: &TaskRun) -> bool {
-    matches!(run, TaskRun::Executor { executor: OutsideExecutor::Command, .. })
 }
 
 /// Opens the store, and closes it whatever happens in between.

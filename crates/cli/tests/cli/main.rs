@@ -8,6 +8,7 @@ mod command;
 mod examples;
 mod interruption;
 mod killed;
+mod means;
 mod resume;
 mod run;
 mod simulate;

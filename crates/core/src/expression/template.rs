@@ -8,6 +8,7 @@
 //! whatever it is made of. Start reading at [`Template::parse_text`] and [`Template::render`].
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{EvaluationError, Expression, Reads, Scope, Value, push_pointer_step, tokens};
@@ -153,6 +154,23 @@ impl Template {
             }
             Self::List(items) => items.iter().for_each(|item| item.visit(visit)),
             Self::Object(fields) => fields.iter().for_each(|(_, field)| field.visit(visit)),
+        }
+    }
+
+    /// The names of all secrets in it.
+    #[must_use]
+    pub fn secrets(&self) -> BTreeSet<&str> {
+        match self {
+            Self::Literal(_) | Self::Expression(_) => BTreeSet::new(),
+            Self::Text(parts) => {
+                let secrets = parts.iter().filter_map(|part| match part {
+                    Part::Secret(name) => Some(&**name),
+                    Part::Literal(_) | Part::Expression(_) => None,
+                });
+                secrets.collect()
+            }
+            Self::List(items) => items.iter().flat_map(Self::secrets).collect(),
+            Self::Object(fields) => fields.iter().flat_map(|(_, field)| field.secrets()).collect(),
         }
     }
 
@@ -436,6 +454,14 @@ mod tests {
         check(r#"{"a/b":["ok","é ${input.n"]}"#, &format!("3: {unclosed}"));
         check(r#""${input.n +}""#, "11: the expression ends too early");
         check(r#""${ }""#, "2: an expression is expected, found nothing");
+    }
+
+    #[test]
+    fn the_secrets_of_a_template_are_known_before_it_is_rendered() {
+        let written =
+            r#"{"a":["${secret.B} and ${ secret.A }",{"b":"${secret.B}"}],"c":"$${secret.C} ${input.forged}"}"#;
+        let template = template(&value(written)).unwrap();
+        assert_eq!(template.secrets().into_iter().collect::<Vec<_>>(), ["A", "B"]);
     }
 
     #[test]

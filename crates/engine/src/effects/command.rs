@@ -18,11 +18,12 @@ use tokio::process::Child;
 
 use super::secrets::Used;
 use super::{Call, Effect, excerpt};
+use crate::tasks::NotDone;
 
 /// Whether programs may be run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Commands {
-    /// No: whoever may write a definition could run anything here.
+    /// No: whoever may write a definition could run anything here. Tasks that would are parked.
     #[default]
     Refused,
     /// Yes.
@@ -59,10 +60,10 @@ impl Command {
 impl Effect for Command {
     const TIMEOUT_MS: Option<u64> = Some(limits::TASK_TIMEOUT_MS_DEFAULT);
 
-    async fn run(&self, mut call: Call) -> Result<Json, Failure> {
+    async fn run(&self, mut call: Call) -> Result<Json, NotDone> {
         match self.commands {
             Commands::Refused => {
-                Err(Failure::last(FailureKind::NotFound, "commands are not allowed here: start with `--allow-command`"))
+                Err(NotDone::Lacking("commands are not allowed here: allow them with `--allow-command`".to_owned()))
             }
             Commands::Allowed => {
                 let specification: Specification = call.specification()?;
@@ -73,7 +74,7 @@ impl Effect for Command {
                 };
                 let child = start(&specification, &call)?;
                 let ended = communicate(child, stdin).await?;
-                result_of(&specification.program, &ended, &call.used)
+                Ok(result_of(&specification.program, &ended, &call.used)?)
             }
         }
     }

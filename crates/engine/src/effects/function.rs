@@ -13,6 +13,7 @@ use steadfast_core::failure::{Failure, FailureKind};
 use steadfast_core::json::Json;
 
 use super::{Call, Effect};
+use crate::tasks::NotDone;
 
 /// What a function is told besides its input.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,10 +55,12 @@ impl Functions {
         self.0.insert(name.to_owned(), Arc::new(run));
     }
 
-    fn unknown(&self, name: &str) -> Failure {
+    fn unknown(&self, name: &str) -> NotDone {
         let known: Vec<String> = self.0.keys().map(|name| format!("`{name}`")).collect();
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-        Failure::last(FailureKind::NotFound, &format!("this process has no function `{name}`; it has {known}"))
+        NotDone::Lacking(format!(
+            "this process has no function `{name}`, it has {known}: add it with `Builder::function`"
+        ))
     }
 }
 
@@ -76,9 +79,9 @@ struct Specification {
 impl Effect for Functions {
     const TIMEOUT_MS: Option<u64> = None;
 
-    async fn run(&self, mut call: Call) -> Result<Json, Failure> {
+    async fn run(&self, mut call: Call) -> Result<Json, NotDone> {
         let Specification { function } = call.specification()?;
         let registered = self.0.get(&function).ok_or_else(|| self.unknown(&function))?;
-        registered(call.input, FunctionContext { key: call.key, attempt: call.attempt }).await
+        Ok(registered(call.input, FunctionContext { key: call.key, attempt: call.attempt }).await?)
     }
 }

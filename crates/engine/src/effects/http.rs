@@ -23,6 +23,7 @@ use steadfast_core::json::Json;
 use steadfast_core::limits;
 
 use super::{Call, Carries, Effect};
+use crate::tasks::NotDone;
 use guard::{Guard, Refusal};
 
 /// By which a server recognises a request that it has had before.
@@ -102,7 +103,7 @@ impl Clients {
 impl Effect for Http {
     const TIMEOUT_MS: Option<u64> = Some(limits::TASK_TIMEOUT_MS_DEFAULT);
 
-    async fn run(&self, mut call: Call) -> Result<Json, Failure> {
+    async fn run(&self, mut call: Call) -> Result<Json, NotDone> {
         let specification: Specification = call.specification()?;
         let request = request(&specification, &call.key)?;
         let name = format!("{} {}", request.method(), shown(request.url(), &call));
@@ -111,9 +112,9 @@ impl Effect for Http {
         let sent = client.execute(request).await;
         let response = sent.map_err(|error| unsent(&name, error))?;
         if is_ok(&specification, response.status().as_u16()) {
-            answer::result(&name, response).await
+            Ok(answer::result(&name, response).await?)
         } else {
-            Err(answer::failure(&name, response, &call.used).await)
+            Err(answer::failure(&name, response, &call.used).await.into())
         }
     }
 }

@@ -4,21 +4,21 @@
 
 use std::time::Duration;
 
-use steadfast_core::failure::Failure;
 use steadfast_core::graph::mock::{Mocked, Specification, outcome};
 use steadfast_core::json::Json;
 
 use super::{Call, Effect};
+use crate::tasks::NotDone;
 
 pub(super) struct Mock;
 
 impl Effect for Mock {
     const TIMEOUT_MS: Option<u64> = None;
 
-    async fn run(&self, mut call: Call) -> Result<Json, Failure> {
+    async fn run(&self, mut call: Call) -> Result<Json, NotDone> {
         let specification: Specification = call.specification()?;
         let Mocked { delay_ms, outcome } = outcome(&specification, &call.key, call.attempt);
         tokio::time::sleep(Duration::from_millis(delay_ms)).await;
-        outcome
+        outcome.map_err(NotDone::Failed)
     }
 }

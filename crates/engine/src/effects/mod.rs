@@ -2,7 +2,8 @@
 //!
 //! Owns the executors `http`, `command`, `function` and `mock`, one file each, and what they have in common: the form of their
 //! input, the time an attempt may take, and secrets, which are filled in last and taken out of whatever comes back. Never decides what
-//! follows: a result, or a failure that says whether trying again can help, is all that leaves here. Start reading at `Guarded`.
+//! follows: a result, a failure that says whether trying again can help, or what this process lacks is all that leaves here. Start reading at
+//! `Guarded`.
 
 mod command;
 mod excerpt;
@@ -26,7 +27,7 @@ use steadfast_core::failure::{Failure, FailureKind};
 use steadfast_core::graph::task_input::TaskInput;
 use steadfast_core::json::Json;
 
-use crate::tasks::{Executor, Executors, Task, TaskFuture};
+use crate::tasks::{Executor, Executors, NotDone, Task, TaskFuture};
 use secrets::Used;
 
 /// What graphs may do to the outside world.
@@ -65,8 +66,8 @@ trait Effect: Send + Sync + 'static {
     /// How long an attempt may take when its input does not say.
     const TIMEOUT_MS: Option<u64>;
 
-    /// Does it, once.
-    fn run(&self, call: Call) -> impl Future<Output = Result<Json, Failure>> + Send;
+    /// Does it, once; nothing of it when this process lacks something for it.
+    fn run(&self, call: Call) -> impl Future<Output = Result<Json, NotDone>> + Send;
 }
 
 /// An attempt, ready to be made.
@@ -133,9 +134,14 @@ impl<E: Effect> Executor for Guarded<E> {
                 None => ran.await,
                 Some(ms) => tokio::time::timeout(Duration::from_millis(ms), ran)
                     .await
-                    .unwrap_or_else(|_elapsed| Err(too_slow(&input.node, input.attempt, ms))),
+                    .unwrap_or_else(|_elapsed| Err(too_slow(&input.node, input.attempt, ms).into())),
             };
-            used.take_out(outcome)
+            let outcome = match outcome {
+                Ok(result) => used.take_out(Ok(result)),
+                Err(NotDone::Failed(failure)) => used.take_out(Err(failure)),
+                Err(lacking @ NotDone::Lacking(_)) => return Err(lacking),
+            };
+            outcome.map_err(NotDone::Failed)
         })
     }
 }

@@ -3,7 +3,7 @@
 //! Owns where a secret is looked up and in which forms it is recognised again. A secret is never in anything that is stored or logged: what is on disk
 //! says only where it belongs, and every occurrence in a result or a failure is replaced by its name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use serde_json::{Map, Value};
@@ -11,6 +11,8 @@ use steadfast_core::expression::{SecretPart, SecretPlace};
 use steadfast_core::failure::{Failure, FailureKind};
 use steadfast_core::json::{Json, JsonError};
 use steadfast_core::limits::{FAILURE_MESSAGE_BYTES_MAX, SECRET_BYTES_MIN};
+
+use crate::tasks::NotDone;
 
 /// Where secrets come from.
 pub trait Secrets: Send + Sync {
@@ -82,19 +84,25 @@ impl Used {
         Self { by_name, forms }
     }
 
-    /// Looks up everything that `places` need.
-    pub(super) fn find(places: &[SecretPlace], secrets: &dyn Secrets) -> Result<Self, Failure> {
+    /// Looks up everything that `places` need. What is missing is told all at once.
+    pub(super) fn find(places: &[SecretPlace], secrets: &dyn Secrets) -> Result<Self, NotDone> {
+        let names: BTreeSet<&String> = places
+            .iter()
+            .flat_map(|place| &place.parts)
+            .filter_map(|part| match part {
+                SecretPart::Secret(name) => Some(name),
+                SecretPart::Text(_) => None,
+            })
+            .collect();
         let mut found = BTreeMap::new();
-        for part in places.iter().flat_map(|place| &place.parts) {
-            if let SecretPart::Secret(name) = part {
-                let secret = secrets.get(name).ok_or_else(|| {
-                    let message = format!("secret `{name}` is not set: {}", secrets.advice(name));
-                    Failure::last(FailureKind::NotFound, &message)
-                })?;
-                found.insert(name.clone(), secret);
+        let mut missing = Vec::new();
+        for name in names {
+            match secrets.get(name) {
+                Some(secret) => drop(found.insert(name.clone(), secret)),
+                None => missing.push(format!("secret `{name}` is not set: {}", secrets.advice(name))),
             }
         }
-        Ok(Self::new(found))
+        if missing.is_empty() { Ok(Self::new(found)) } else { Err(NotDone::Lacking(missing.join("; "))) }
     }
 
     /// A copy of the specification with the secrets in their places.

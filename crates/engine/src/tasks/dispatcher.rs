@@ -1,9 +1,9 @@
-//! The async edge of tasks: takes them from the gate, runs them, gives their results to the runners.
+//! The async edge of tasks: takes them from the gate, runs them, gives their results to the runners, parks what cannot be run here.
 //!
 //! Owns the running futures. Everything about which task is next is in [`super::TaskQueue`].
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use steadfast_store::Reader;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
-use super::{Executors, Task, TaskQueue};
+use super::{Executors, NotDone, Parked, Task, TaskQueue};
 use crate::commit::{Gather, TaskCancel, TaskNews, TaskStart};
 use crate::kinds::Kinds;
 use crate::metrics::Counters;
@@ -39,10 +39,13 @@ pub(crate) struct Dispatcher {
     executors: Executors,
     gather: Arc<Gather>,
     inboxes: Inboxes,
-    running: JoinSet<Result<Json, Failure>>,
+    running: JoinSet<Result<Json, NotDone>>,
     started: HashMap<Id, TaskStart>,
     /// How running tasks are dropped, by name. More than one when a name was dispatched again while its task ran.
     handles: HashMap<(ActorId, TaskId), Vec<AbortHandle>>,
+    /// Those that were cancelled while they ran. Whatever comes of them now is void, also when it was there before the cancel.
+    called_off: HashSet<Id>,
+    parked: Arc<Parked>,
 }
 
 /// How long to wait before reading tasks from a store that failed to read.
@@ -71,8 +74,24 @@ impl Dispatcher {
         gather: Arc<Gather>,
         inboxes: Inboxes,
     ) -> Self {
-        let (running, started, handles) = (JoinSet::new(), HashMap::new(), HashMap::new());
-        Self { queue, reader, kinds, executors, gather, inboxes, running, started, handles }
+        Self {
+            queue,
+            reader,
+            kinds,
+            executors,
+            gather,
+            inboxes,
+            running: JoinSet::new(),
+            started: HashMap::new(),
+            handles: HashMap::new(),
+            called_off: HashSet::new(),
+            parked: Arc::default(),
+        }
+    }
+
+    /// What it cannot do, for others to look at.
+    pub(crate) fn parked(&self) -> Arc<Parked> {
+        self.parked.clone()
     }
 
     /// Runs until told to stop, then until what runs has ended or its grace is over.
@@ -117,11 +136,14 @@ impl Dispatcher {
         if self.queue.cancel(cancel) {
             Counters::add(&self.gather.counters.tasks_cancelled, 1);
         }
-        let running = self.handles.get(&(cancel.actor.clone(), cancel.task.clone())).into_iter().flatten();
+        let name = (cancel.actor.clone(), cancel.task.clone());
+        self.parked.remove(&name, cancel.sequence);
+        let running = self.handles.get(&name).into_iter().flatten();
         // A later dispatch of the name may run already: it was read from disk before this news came.
         for handle in running.filter(|handle| self.started.get(&handle.id()).is_some_and(|start| cancel.is_of(start))) {
             Counters::add(&self.gather.counters.tasks_cancelled, 1);
             handle.abort();
+            self.called_off.insert(handle.id());
         }
     }
 
@@ -148,26 +170,40 @@ impl Dispatcher {
                 }
             });
             let name = (start.actor.clone(), start.task.clone());
+            self.parked.remove(&name, start.sequence);
             self.started.insert(handle.id(), start);
             self.handles.entry(name).or_default().push(handle);
         }
         started
     }
 
-    fn finish(&mut self, ended: Result<(Id, Result<Json, Failure>), JoinError>) {
+    fn finish(&mut self, ended: Result<(Id, Result<Json, NotDone>), JoinError>) {
         self.queue.finished();
         let id = ended.as_ref().map_or_else(JoinError::id, |(id, _)| *id);
         let start = self.started.remove(&id).expect("every spawned task was noted as started");
         self.forget_handle(&start, id);
+        if self.called_off.remove(&id) {
+            return;
+        }
         let outcome = match ended {
-            Ok((_, outcome)) => outcome,
-            // Nobody waits for it: it was cancelled.
+            Ok((_, Ok(result))) => Ok(result),
+            Ok((_, Err(NotDone::Failed(failure)))) => Err(failure),
+            Ok((_, Err(NotDone::Lacking(lacking)))) => return self.park(start, &lacking),
+            // Dropped with the async runtime: its row is on disk.
             Err(error) if error.is_cancelled() => return,
             Err(error) => Err(Failure::retryable(FailureKind::Internal, &format!("the executor failed: {error}"))),
         };
         let TaskStart { actor, task, sequence, attempt, .. } = start;
         let outcome = TaskOutcome { task, sequence, attempt, outcome };
         self.inboxes.send(actor.shard(), Delivery::Task { actor, outcome });
+    }
+
+    /// Leaves a task on disk as it is. Nothing is delivered, so its actor goes on waiting for it.
+    fn park(&self, start: TaskStart, lacking: &str) {
+        Counters::add(&self.gather.counters.tasks_parked, 1);
+        let (actor, task) = (&start.actor, &start.task);
+        tracing::warn!(%actor, %task, "a task waits for a process that can do it: {lacking}; then start again");
+        self.parked.insert(start, lacking);
     }
 
     fn forget_handle(&mut self, start: &TaskStart, id: Id) {
@@ -181,16 +217,17 @@ impl Dispatcher {
 }
 
 /// What an executor gave, if it may be kept.
-fn bounded(outcome: Result<Json, Failure>) -> Result<Json, Failure> {
+fn bounded(outcome: Result<Json, NotDone>) -> Result<Json, NotDone> {
     match outcome {
         Ok(result) => match refusal_of(&result) {
             None => Ok(result),
-            Some(message) => Err(Failure::last(FailureKind::InvalidOutput, &message)),
+            Some(message) => Err(Failure::last(FailureKind::InvalidOutput, &message).into()),
         },
-        Err(failure) => {
+        Err(NotDone::Failed(failure)) => {
             let details = failure.details.filter(|details| refusal_of(details).is_none());
-            Err(Failure { message: failure::bounded(&failure.message), details, ..failure })
+            Err(Failure { message: failure::bounded(&failure.message), details, ..failure }.into())
         }
+        Err(NotDone::Lacking(lacking)) => Err(NotDone::Lacking(failure::bounded(&lacking))),
     }
 }
 
@@ -203,6 +240,6 @@ fn refusal_of(value: &Json) -> Option<String> {
     Value::from_json(value).err().map(|error| format!("the task's result cannot be used: {error}"))
 }
 
-fn unknown_executor(name: &str) -> Failure {
-    Failure::last(FailureKind::NotFound, &format!("this process has no executor `{name}`"))
+fn unknown_executor(name: &str) -> NotDone {
+    NotDone::Lacking(format!("this process has no executor `{name}`: add it with `Builder::executor`"))
 }

@@ -1,7 +1,7 @@
 //! What runs a task.
 //!
-//! Owns the trait and the simplest executor: an async function in this process. An executor may run a task more than once (after a
-//! crash), so it passes the task's key on to whatever it calls.
+//! Owns the trait, what may come of a task, and the simplest executor: an async function in this process. An executor may run a task more than
+//! once (after a crash), so it passes the task's key on to whatever it calls.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -36,7 +36,23 @@ impl Task {
 }
 
 /// A running task.
-pub type TaskFuture = Pin<Box<dyn Future<Output = Result<Json, Failure>> + Send>>;
+pub type TaskFuture = Pin<Box<dyn Future<Output = Result<Json, NotDone>> + Send>>;
+
+/// Why a task has no result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotDone {
+    /// It failed. Its actor is told.
+    Failed(Failure),
+    /// It was not tried, because this process lacks something for it: what, and what to do about it. Nobody is told but the operator; the task
+    /// is parked, and started again after the next start on its store, by a process that may have what it takes.
+    Lacking(String),
+}
+
+impl From<Failure> for NotDone {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
 
 /// Runs tasks of one kind. A panic is a failed task.
 pub trait Executor: Send + Sync {
@@ -53,7 +69,8 @@ where
     R: Future<Output = Result<Json, Failure>> + Send + 'static,
 {
     fn execute(&self, task: Task) -> TaskFuture {
-        Box::pin((self.0)(task))
+        let running = (self.0)(task);
+        Box::pin(async move { Ok(running.await?) })
     }
 }
 

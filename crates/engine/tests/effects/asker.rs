@@ -14,7 +14,7 @@ use steadfast::effects::{Commands, Settings};
 use steadfast::store::memory::MemoryStore;
 use steadfast::{Builder, Engine};
 
-use crate::support::actor;
+use crate::support::{actor, eventually};
 
 struct Asker;
 
@@ -77,6 +77,14 @@ pub(crate) async fn run(engine: &Engine, executor: &str, input: &TaskInput) -> R
     let answer = engine.request(&actor("asker", "a"), &(executor, input)).await.unwrap();
     let outcome: Result<Json, Failure> = answer.decode().unwrap();
     outcome.map(|result| result.decode().unwrap())
+}
+
+/// What the engine lacks for a task, which therefore has no end.
+pub(crate) async fn lacking(engine: &Engine, executor: &str, input: &TaskInput) -> String {
+    tokio::select! {
+        outcome = run(engine, executor, input) => panic!("the task was settled: {outcome:?}"),
+        tasks = eventually(async || engine.parked_tasks(), |tasks| !tasks.is_empty()) => tasks[0].lacking.clone(),
+    }
 }
 
 /// The failure's type, whether it may be tried again, and its message.

@@ -6,7 +6,7 @@ use steadfast::core::json::Json;
 use steadfast::core::limits;
 use steadfast::effects::{Commands, Settings};
 
-use crate::asker::{details, engine, run, settings, started, task, told};
+use crate::asker::{details, engine, lacking, run, settings, started, task, told};
 use crate::support::eventually;
 
 async fn shell(script: &str) -> Result<Value, Failure> {
@@ -125,7 +125,6 @@ async fn a_program_that_does_not_read_its_input_is_no_fault() {
 #[tokio::test]
 async fn commands_run_only_where_they_are_allowed() {
     let engine = started(|builder| builder.effects(Settings { commands: Commands::Refused, ..settings() }));
-    let told = told(run(&engine, "command", &task(json!({ "program": "true" }))).await);
-    let message = "commands are not allowed here: start with `--allow-command`";
-    assert_eq!(told, ("not_found".to_owned(), false, message.to_owned()));
+    let lacking = lacking(&engine, "command", &task(json!({ "program": "true" }))).await;
+    assert_eq!(lacking, "commands are not allowed here: allow them with `--allow-command`");
 }

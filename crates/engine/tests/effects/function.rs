@@ -7,7 +7,7 @@ use steadfast::core::failure::{Failure, FailureKind};
 use steadfast::core::json::Json;
 use steadfast::effects::FunctionContext;
 
-use crate::asker::{run, settings, started, task, told};
+use crate::asker::{lacking, run, settings, started, task, told};
 
 #[derive(Deserialize)]
 struct Order {
@@ -64,9 +64,9 @@ async fn an_input_of_another_form_is_refused() {
 }
 
 #[tokio::test]
-async fn an_unknown_function_is_answered_with_those_that_there_are() {
-    let message = "this process has no function `sell`; it has `buy`, `echo`";
-    assert_eq!(told(call("sell", "null").await), ("not_found".to_owned(), false, message.to_owned()));
+async fn a_function_that_is_not_there_is_waited_for() {
+    let lacking = lacking(&engine(), "function", &task(json!({ "function": "sell" }))).await;
+    assert_eq!(lacking, "this process has no function `sell`, it has `buy`, `echo`: add it with `Builder::function`");
 }
 
 #[tokio::test]
@@ -74,8 +74,8 @@ async fn a_function_needs_no_other_effects() {
     let engine = started(|builder| builder.function("echo", async |input: Json, _| Ok(input)));
     let result = run(&engine, "function", &task(json!({ "function": "echo" }))).await;
     assert_eq!(result, Ok(json!(null)));
-    let (kind, _, message) = told(run(&engine, "http", &task(json!({ "url": "http://x/" }))).await);
-    assert_eq!((kind.as_str(), message.as_str()), ("not_found", "this process has no executor `http`"));
+    let lacking = lacking(&engine, "http", &task(json!({ "url": "http://x/" }))).await;
+    assert_eq!(lacking, "this process has no executor `http`: add it with `Builder::executor`");
 }
 
 #[tokio::test]

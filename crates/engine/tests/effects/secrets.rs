@@ -8,7 +8,7 @@ use steadfast::core::expression::{SecretPart, SecretPlace};
 use steadfast::core::limits;
 use steadfast::effects::{EnvironmentSecrets, Settings};
 
-use crate::asker::{bearer, engine, run, settings, started, task, told};
+use crate::asker::{bearer, engine, lacking, run, settings, started, task, told};
 use crate::server::{Server, answer};
 
 const TOKEN: &str = "s3cr3t token/+";
@@ -93,13 +93,16 @@ async fn a_result_too_deep_to_look_into_is_a_failure() {
 }
 
 #[tokio::test]
-async fn a_secret_that_is_not_set_fails_for_good_and_says_what_to_set() {
+async fn secrets_that_are_not_set_are_waited_for_and_it_is_said_what_to_set() {
     let engine = started(|builder| builder.effects(Settings { secrets: Arc::new(EnvironmentSecrets), ..settings() }));
-    let mut input = task(json!({ "value": null }));
-    input.secrets = vec![bearer("/value", "NOBODY_HAS_THIS")];
-    let message =
-        "secret `NOBODY_HAS_THIS` is not set: set the environment variable `STEADFAST_SECRET_NOBODY_HAS_THIS`";
-    assert_eq!(told(run(&engine, "mock", &input).await), ("not_found".to_owned(), false, message.to_owned()));
+    let mut input = task(json!({ "value": [null, null, null] }));
+    let names = ["NOBODY_HAS_THIS", "NOR_THIS", "NOBODY_HAS_THIS"];
+    input.secrets = names.iter().enumerate().map(|(index, name)| bearer(&format!("/value/{index}"), name)).collect();
+    assert_eq!(
+        lacking(&engine, "mock", &input).await,
+        "secret `NOBODY_HAS_THIS` is not set: set the environment variable `STEADFAST_SECRET_NOBODY_HAS_THIS`; \
+         secret `NOR_THIS` is not set: set the environment variable `STEADFAST_SECRET_NOR_THIS`"
+    );
 }
 
 #[tokio::test]
