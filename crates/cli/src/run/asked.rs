@@ -65,11 +65,7 @@ pub(super) fn check_stdin(arguments: &Arguments) -> Result<(), WrongUsage> {
 fn input(arguments: &Arguments) -> Result<Json, WrongUsage> {
     let Some(given) = &arguments.input else { return parsed("--input", "{}") };
     let Some(file) = given.strip_prefix('@') else { return parsed("--input", given) };
-    let text = if file == STDIN {
-        io::read_to_string(io::stdin())
-    } else {
-        fs::read_to_string(file)
-    };
+    let text = if file == STDIN { io::read_to_string(io::stdin()) } else { fs::read_to_string(file) };
     let text = text.map_err(|error| WrongUsage(format!("the input `{file}` cannot be read: {error}")))?;
     parsed(&format!("the input `{file}`"), &text)
 }
