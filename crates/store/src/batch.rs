@@ -5,12 +5,13 @@
 //! same turns always give the same batch. Never touches a disk.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use steadfast_core::ids::{ActorId, RequestId, Sequence, TaskId};
 use steadfast_core::time::Timestamp;
 use steadfast_core::turn::{AlarmChange, Writes};
 
-use crate::rows::{DeadLetterRow, EventRow, MessageRow, RequestRow, TaskRow};
+use crate::rows::{DeadLetterRow, EventRow, MessageRow, RequestRow, RunRow, TaskRow};
 
 /// Changes of any number of actors.
 #[derive(Debug, Default, Clone)]
@@ -34,6 +35,10 @@ pub struct ActorWrites {
     pub requests: BTreeMap<RequestId, Option<RequestRow>>,
     /// New entries of its history.
     pub events: Vec<EventRow>,
+    /// How it is listed.
+    pub listing: Option<ListingChange>,
+    /// The run at the top of the tree that its history is part of, if it is part of one.
+    pub root: Option<Arc<str>>,
     /// Inputs of it that were given up.
     pub dead_letters: BTreeMap<Sequence, RowChange<DeadLetterRow>>,
 }
@@ -52,6 +57,15 @@ pub enum MessageChange {
     },
     /// It is consumed.
     Delete,
+}
+
+/// How a run is listed from now on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListingChange {
+    /// Its row. Of one that is there already only the status and the end change.
+    pub row: RunRow,
+    /// Its status on disk, if it is listed there.
+    pub was: Option<Arc<str>>,
 }
 
 /// What becomes of a row that is only ever added and removed.
@@ -86,6 +100,15 @@ impl Batch {
 }
 
 impl ActorWrites {
+    /// Lists the run. Of several changes the last stands, and what was before the first.
+    pub fn list(&mut self, change: ListingChange) {
+        let ListingChange { mut row, mut was } = change;
+        if let Some(before) = self.listing.take() {
+            (row.number, was) = (before.row.number, before.was);
+        }
+        self.listing = Some(ListingChange { row, was });
+    }
+
     /// Adds a message.
     pub fn insert_message(&mut self, row: MessageRow) {
         self.messages.insert(row.sequence, MessageChange::Insert(row));

@@ -18,7 +18,9 @@ use steadfast_core::time::Timestamp;
 use steadfast_core::turn::Entries;
 
 use batch::Batch;
-use rows::{AlarmRow, DeadLetterRow, EventRow, Head, MessageRow, RequestRow, TaskRow};
+use rows::{
+    AlarmRow, DeadLetterRow, EventRow, Head, HistoryPlace, MessageRow, RequestRow, RunCount, RunFilter, RunRow, TaskRow,
+};
 
 /// A place that keeps rows through crashes and power loss.
 ///
@@ -86,6 +88,21 @@ pub trait Reader: Send {
 
     /// An actor's history after the given place.
     fn events(&self, actor: &ActorId, after: u64, limit: usize) -> Result<Vec<EventRow>, StoreError>;
+
+    /// What was committed of all histories, or of those of one tree, in that order after the given place. `root` is the run at the top
+    /// of the tree.
+    fn history(
+        &self,
+        root: Option<&str>,
+        after: HistoryPlace,
+        limit: usize,
+    ) -> Result<Vec<(HistoryPlace, EventRow)>, StoreError>;
+
+    /// Runs, the newest first, before the one of the given number.
+    fn runs(&self, filter: RunFilter<'_>, before: Option<Sequence>, limit: usize) -> Result<Vec<RunRow>, StoreError>;
+
+    /// How many runs there are, by workflow and status.
+    fn run_counts(&self) -> Result<Vec<RunCount>, StoreError>;
 
     /// Dead letters of a shard in order of their ids, after the given one.
     fn dead_letters(

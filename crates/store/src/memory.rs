@@ -14,9 +14,11 @@ use steadfast_core::json::Json;
 use steadfast_core::time::Timestamp;
 use steadfast_core::turn::{AlarmChange, Entries};
 
-use crate::batch::{ActorWrites, Batch, MessageChange, RowChange};
+use crate::batch::{ActorWrites, Batch, ListingChange, MessageChange, RowChange};
 use crate::number::{boot_after, storable};
-use crate::rows::{AlarmRow, DeadLetterRow, EventRow, Head, MessageRow, RequestRow, TaskRow};
+use crate::rows::{
+    AlarmRow, DeadLetterRow, EventRow, Head, HistoryPlace, MessageRow, RequestRow, RunCount, RunFilter, RunRow, TaskRow,
+};
 use crate::{Reader, Store, StoreError};
 
 /// A store in memory. A clone is the same store.
@@ -29,6 +31,10 @@ pub struct MemoryStore {
 struct Rows {
     boot: u32,
     shards: BTreeMap<Shard, ShardRows>,
+    runs: BTreeMap<Sequence, RunRow>,
+    run_numbers: BTreeMap<ActorId, Sequence>,
+    /// Every commit's events, each with the top of its tree.
+    history: Vec<Vec<(Option<Arc<str>>, EventRow)>>,
 }
 
 /// The rows of one shard, each kind in the orders in which it is read.
@@ -83,6 +89,7 @@ impl Store for MemoryStore {
         }
         for (actor, writes) in &batch.actors {
             rows.shards.entry(actor.shard()).or_default().apply(actor, writes);
+            rows.list(actor, writes);
         }
         Ok(())
     }
@@ -93,6 +100,20 @@ impl Store for MemoryStore {
 
     fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
         Ok(Box::new(self.clone()))
+    }
+}
+
+impl Rows {
+    /// What is in the order of commits, whatever the shard.
+    fn list(&mut self, actor: &ActorId, writes: &ActorWrites) {
+        if let Some(ListingChange { row, .. }) = &writes.listing {
+            let number = *self.run_numbers.entry(actor.clone()).or_insert(row.number);
+            let listed = self.runs.entry(number).or_insert_with(|| row.clone());
+            (listed.status, listed.ended_at) = (row.status.clone(), row.ended_at);
+        }
+        if !writes.events.is_empty() {
+            self.history.push(writes.events.iter().map(|event| (writes.root.clone(), event.clone())).collect());
+        }
     }
 }
 
@@ -341,6 +362,42 @@ impl Reader for MemoryStore {
         let (from, end) = ((actor.clone(), after.min(u64::MAX - 1)), (actor.clone(), u64::MAX));
         let from = (Bound::Excluded(from), Bound::Excluded(end));
         Ok(self.of(actor.shard(), |rows| rows.events.range(from).take(limit).map(|(_, row)| row.clone()).collect()))
+    }
+
+    fn history(
+        &self,
+        root: Option<&str>,
+        after: HistoryPlace,
+        limit: usize,
+    ) -> Result<Vec<(HistoryPlace, EventRow)>, StoreError> {
+        let rows = self.rows();
+        let parts = rows.history.iter().zip(1..);
+        let all = parts.flat_map(|(events, part)| {
+            (0..).zip(events).map(move |(index, event)| (HistoryPlace { part, index }, event))
+        });
+        let wanted =
+            all.filter(|(place, (top, _))| *place > after && root.is_none_or(|root| top.as_deref() == Some(root)));
+        Ok(wanted.take(limit).map(|(place, (_, event))| (place, event.clone())).collect())
+    }
+
+    fn runs(&self, filter: RunFilter<'_>, before: Option<Sequence>, limit: usize) -> Result<Vec<RunRow>, StoreError> {
+        let fits = |row: &&RunRow| {
+            before.is_none_or(|before| row.number < before)
+                && filter.workflow.is_none_or(|workflow| *row.workflow == *workflow)
+                && filter.status.is_none_or(|status| *row.status == *status)
+                && filter.root.is_none_or(|root| *row.root == *root && row.parent.is_some())
+                && filter.parent.is_none_or(|parent| row.parent.as_deref() == Some(parent))
+        };
+        Ok(self.rows().runs.values().rev().filter(fits).take(limit).cloned().collect())
+    }
+
+    fn run_counts(&self) -> Result<Vec<RunCount>, StoreError> {
+        let mut counts: BTreeMap<(Arc<str>, Arc<str>), u64> = BTreeMap::new();
+        for row in self.rows().runs.values() {
+            *counts.entry((row.workflow.clone(), row.status.clone())).or_default() += 1;
+        }
+        let count = |((workflow, status), count)| RunCount { workflow, status, count };
+        Ok(counts.into_iter().map(count).collect())
     }
 
     fn dead_letters(

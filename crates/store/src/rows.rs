@@ -107,6 +107,62 @@ pub struct EventRow {
     pub data: Json,
 }
 
+/// A run, as it is listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunRow {
+    /// The actor.
+    pub actor: ActorId,
+    /// Its place in the order in which runs began.
+    pub number: Sequence,
+    /// What it is a run of.
+    pub workflow: Arc<str>,
+    /// The version of that.
+    pub version: u32,
+    /// How it is.
+    pub status: Arc<str>,
+    /// The run that started it.
+    pub parent: Option<Arc<str>>,
+    /// The run at the top of its tree.
+    pub root: Arc<str>,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+}
+
+/// Which runs are listed. Nothing given, all are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RunFilter<'a> {
+    /// Those of this workflow.
+    pub workflow: Option<&'a str>,
+    /// Those that are so.
+    pub status: Option<&'a str>,
+    /// Those of this tree, without its top.
+    pub root: Option<&'a str>,
+    /// Those that this run started.
+    pub parent: Option<&'a str>,
+}
+
+/// How many runs of a workflow are in a status.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunCount {
+    /// The workflow.
+    pub workflow: Arc<str>,
+    /// The status.
+    pub status: Arc<str>,
+    /// How many; never 0.
+    pub count: u64,
+}
+
+/// A place in the order in which events were committed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
+pub struct HistoryPlace {
+    /// Which part of the whole history.
+    pub part: u64,
+    /// Which event of that, from 0.
+    pub index: u64,
+}
+
 /// An input that could not be processed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadLetterRow {

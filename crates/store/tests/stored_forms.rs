@@ -13,8 +13,19 @@ use steadfast_store::batch::Batch;
 use steadfast_store::rows::{DeadLetterRow, EventRow, MessageRow, Origin, RequestRow, TaskRow};
 use steadfast_store::sqlite::SqliteStore;
 
-const TABLES: [&str; 9] =
-    ["state", "messages", "alarms", "tasks", "requests", "history", "events", "dead_letters", "meta"];
+const TABLES: [&str; 11] = [
+    "state",
+    "messages",
+    "alarms",
+    "tasks",
+    "requests",
+    "history",
+    "events",
+    "runs",
+    "run_counts",
+    "dead_letters",
+    "meta",
+];
 
 /// Makes a store with these batches and shows what a person sees in it.
 fn stored(batches: &[Batch], show: impl FnOnce(&Connection) -> String) -> String {

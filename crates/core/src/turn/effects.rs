@@ -25,6 +25,10 @@ pub struct Effects {
     pub events: Vec<Emit>,
     /// Answers.
     pub replies: Vec<Reply>,
+    /// How the actor shows up in lists from now on, if that changes.
+    pub listing: Option<Listing>,
+    /// The run at the top of the tree that the actor's history is part of, if it is part of one.
+    pub root: Option<Arc<str>>,
     bytes: usize,
     count: usize,
 }
@@ -78,6 +82,27 @@ pub struct Emit {
     pub event_type: Arc<str>,
     /// The facts.
     pub data: Json,
+}
+
+/// How a run shows up in lists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listing {
+    /// What it is a run of.
+    pub workflow: Arc<str>,
+    /// The version of that.
+    pub version: u32,
+    /// How it is.
+    pub status: &'static str,
+    /// How it was listed before, if it was. Counts are kept by this.
+    pub was: Option<&'static str>,
+    /// The run that started it.
+    pub parent: Option<Arc<str>>,
+    /// The run at the top of its tree: itself, or one further up.
+    pub root: Arc<str>,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
 }
 
 /// An answer to a request.

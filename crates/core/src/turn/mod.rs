@@ -8,11 +8,12 @@ mod effects;
 mod input;
 mod storage;
 
-pub use effects::{AlarmChange, Dispatch, Effects, Emit, Reply, Send, TaskChange};
+pub use effects::{AlarmChange, Dispatch, Effects, Emit, Listing, Reply, Send, TaskChange};
 pub use input::{DeadLetter, FailedInput, Input, Message, Request, Sender, TaskResult};
 pub use storage::{Entries, Storage, Writes, prefix_end, scan_over};
 
 use std::ops::Bound;
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -198,6 +199,16 @@ impl<'a> Turn<'a> {
     /// Adds an event to the actor's history.
     pub fn emit<T: Serialize + ?Sized>(&mut self, event_type: &str, data: &T) -> Result<(), TurnError> {
         self.effects.emit(event_type, Json::encode(data)?)
+    }
+
+    /// Shows the actor in the list of runs, in place of how it was shown before.
+    pub fn list(&mut self, listing: Listing) {
+        self.effects.listing = Some(listing);
+    }
+
+    /// Says that the events of this turn are part of the history of a tree, whose top is `root`.
+    pub fn belong_to(&mut self, root: Arc<str>) {
+        self.effects.root = Some(root);
     }
 
     /// Answers a request, of this turn or of an earlier one.

@@ -5,12 +5,13 @@
 //! running. Never decides what follows a failure: see `failure.rs`. Start reading at [`Runner::take_turn`].
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use steadfast_core::ids::{ActorId, Sequence, TaskId};
 use steadfast_core::time::Timestamp;
-use steadfast_core::turn::{AlarmChange, Dispatch, Effects, Emit, Kind, Send, TaskChange, Turn, TurnError};
-use steadfast_store::batch::ActorWrites;
-use steadfast_store::rows::{EventRow, MessageRow, Origin, TaskRow};
+use steadfast_core::turn::{AlarmChange, Dispatch, Effects, Emit, Kind, Listing, Send, TaskChange, Turn, TurnError};
+use steadfast_store::batch::{ActorWrites, ListingChange};
+use steadfast_store::rows::{EventRow, MessageRow, Origin, RunRow, TaskRow};
 use steadfast_store::{Reader, StoreError};
 
 use super::Runner;
@@ -176,7 +177,7 @@ impl Runner {
     fn apply(&mut self, place: Place, mut entry: Entry, effects: Effects, now: Timestamp) {
         let actor = &self.slots[place].id.clone();
         let bytes = effects.bytes() + entry.bytes();
-        let Effects { writes, sends, mut alarm, tasks, events, replies, .. } = effects;
+        let Effects { writes, sends, mut alarm, tasks, events, replies, listing, root, .. } = effects;
         if matches!(entry.waiting, Waiting::Alarm { .. }) {
             Counters::add(&self.gather.counters.alarms_fired, 1);
             if alarm == AlarmChange::Keep {
@@ -189,6 +190,7 @@ impl Runner {
         let messages = self.messages_of(actor, sends);
         let events = self.events_of(place, events, now);
         let tasks = self.tasks_of(actor, tasks);
+        let listing = listing.map(|listing| self.listing_of(actor, listing));
         let Answers { released, remembered, unanswered } = self.answers_of(actor, &mut entry.waiting, replies, now);
         let gather = &self.gather;
         let appended = gather.append(self.epoch, bytes, |writing| {
@@ -201,6 +203,10 @@ impl Runner {
                 of_actor.alarm = alarm;
             }
             of_actor.events.extend(events);
+            of_actor.root = root;
+            if let Some(listing) = listing {
+                of_actor.list(listing);
+            }
             for task in &tasks {
                 task.write(of_actor, gather.mutation);
                 writing.outputs.extend(task.output(gather.mutation));
@@ -286,6 +292,22 @@ impl Runner {
             }
         };
         changes.into_iter().map(numbered).collect()
+    }
+
+    fn listing_of(&self, actor: &ActorId, listing: Listing) -> ListingChange {
+        let Listing { workflow, version, status, was, parent, root, started_at, ended_at } = listing;
+        let row = RunRow {
+            actor: actor.clone(),
+            number: self.gather.next_sequence(),
+            workflow,
+            version,
+            status: status.into(),
+            parent,
+            root,
+            started_at,
+            ended_at,
+        };
+        ListingChange { row, was: was.map(Arc::from) }
     }
 
     fn events_of(&mut self, place: Place, events: Vec<Emit>, now: Timestamp) -> Vec<EventRow> {

@@ -125,7 +125,7 @@ fn renumber(effects: &mut Effects) {
 }
 
 fn apply(turn: &mut Turn<'_>, effects: Effects) -> Result<(), TurnError> {
-    let Effects { writes, sends, alarm, tasks, events, replies, .. } = effects;
+    let Effects { writes, sends, alarm, tasks, events, replies, listing, root, .. } = effects;
     for (key, value) in writes {
         match value {
             Some(value) => turn.put_json(&key, value)?,
@@ -153,6 +153,12 @@ fn apply(turn: &mut Turn<'_>, effects: Effects) -> Result<(), TurnError> {
     }
     for Reply { to, body } in replies {
         turn.reply(&to, &body)?;
+    }
+    if let Some(listing) = listing {
+        turn.list(listing);
+    }
+    if let Some(root) = root {
+        turn.belong_to(root);
     }
     Ok(())
 }

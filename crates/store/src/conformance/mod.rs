@@ -7,6 +7,7 @@
 
 mod commits;
 mod inputs;
+mod lists;
 mod outputs;
 mod state;
 
@@ -42,7 +43,7 @@ use cases;
 ///
 /// If a case fails, after all have run; the message names those that failed.
 pub fn check<P: Place>(new_place: impl Fn() -> P) {
-    let cases = [state::CASES, inputs::CASES, outputs::CASES, commits::CASES];
+    let cases = [state::CASES, inputs::CASES, outputs::CASES, lists::CASES, commits::CASES];
     let failed: Vec<&str> = cases
         .into_iter()
         .flatten()

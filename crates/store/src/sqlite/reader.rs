@@ -14,8 +14,10 @@ use steadfast_core::turn::Entries;
 
 use super::connection;
 use super::lock::Lock;
-use super::tables::{alarms, dead_letters, events, head, messages, requests, state, tasks};
-use crate::rows::{AlarmRow, DeadLetterRow, EventRow, Head, MessageRow, RequestRow, TaskRow};
+use super::tables::{alarms, dead_letters, events, head, messages, requests, runs, state, tasks};
+use crate::rows::{
+    AlarmRow, DeadLetterRow, EventRow, Head, HistoryPlace, MessageRow, RequestRow, RunCount, RunFilter, RunRow, TaskRow,
+};
 use crate::{Reader, StoreError};
 
 pub(super) struct SqliteReader {
@@ -84,6 +86,23 @@ impl Reader for SqliteReader {
 
     fn events(&self, actor: &ActorId, after: u64, limit: usize) -> Result<Vec<EventRow>, StoreError> {
         events::page(&self.connection, actor, after, limit)
+    }
+
+    fn history(
+        &self,
+        root: Option<&str>,
+        after: HistoryPlace,
+        limit: usize,
+    ) -> Result<Vec<(HistoryPlace, EventRow)>, StoreError> {
+        events::history(&self.connection, root, after, limit)
+    }
+
+    fn runs(&self, filter: RunFilter<'_>, before: Option<Sequence>, limit: usize) -> Result<Vec<RunRow>, StoreError> {
+        runs::page(&self.connection, filter, before, limit)
+    }
+
+    fn run_counts(&self) -> Result<Vec<RunCount>, StoreError> {
+        runs::counts(&self.connection)
     }
 
     fn dead_letters(

@@ -154,6 +154,12 @@ impl<'c, 't> Rows<'c, 't> {
     /// Writes everything at the end of a turn.
     pub(super) fn end(mut self) -> Result<(), TurnError> {
         self.flush()?;
+        let Kept { facts, progress, .. } = &mut *self.kept;
+        let root = facts.root(self.turn.actor().name());
+        if let Some(listing) = progress.relisted(facts, &root) {
+            self.turn.list(listing);
+        }
+        self.turn.belong_to(root);
         self.turn.put(run::PROGRESS, &self.kept.progress)
     }
 }

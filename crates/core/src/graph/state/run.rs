@@ -9,7 +9,7 @@ use crate::graph::state::groups::Branch;
 use crate::graph::token::{GroupId, Status, TokenId};
 use crate::json::Json;
 use crate::time::Timestamp;
-use crate::turn::{Storage, TurnError};
+use crate::turn::{Listing, Storage, TurnError};
 
 /// The key of the [`Facts`].
 pub(in crate::graph) const FACTS: &str = "run";
@@ -62,6 +62,9 @@ impl Facts {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(in crate::graph) struct Progress {
     pub(in crate::graph) status: RunStatus,
+    /// The status with which it is in the list of runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    listed: Option<RunStatus>,
     /// How many tokens were made.
     pub(in crate::graph) tokens: u64,
     /// The last number that a token has, or will have: those of branches are set aside when their group is opened.
@@ -131,6 +134,21 @@ impl AfterJoin {
 }
 
 impl Progress {
+    /// How the run is to be listed from now on, if that is to change; `root` is the top of its tree.
+    pub(in crate::graph) fn relisted(&mut self, facts: &Facts, root: &Arc<str>) -> Option<Listing> {
+        let was = self.listed.replace(self.status);
+        (was != self.listed).then(|| Listing {
+            workflow: facts.workflow.clone(),
+            version: facts.version,
+            status: self.status.name(),
+            was: was.map(RunStatus::name),
+            parent: facts.parent.as_ref().map(|parent| parent.actor.name().into()),
+            root: root.clone(),
+            started_at: facts.started_at,
+            ended_at: self.ended_at,
+        })
+    }
+
     /// Whether it is decided how the run ends, or has ended.
     pub(in crate::graph) fn is_ending(&self) -> bool {
         self.ending.is_some() || self.ended_at.is_some()
@@ -139,6 +157,7 @@ impl Progress {
     pub(in crate::graph) fn new() -> Self {
         Self {
             status: RunStatus::Running,
+            listed: None,
             tokens: 0,
             last_token: TokenId(0),
             last_group: GroupId(0),

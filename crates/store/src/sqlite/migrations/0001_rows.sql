@@ -70,9 +70,13 @@ CREATE TABLE history (
     actor TEXT NOT NULL,
     last BIGINT NOT NULL,
     first BIGINT NOT NULL,
+    root TEXT,
     events TEXT NOT NULL,
     PRIMARY KEY (shard, actor, last)
 );
+
+-- Row ids grow with the commits. `root` is the run at the top of the tree that an actor's history is part of.
+CREATE INDEX history_by_root ON history (root) WHERE root IS NOT NULL;
 
 -- The same for people, a row for each event.
 CREATE VIEW events AS
@@ -84,6 +88,34 @@ SELECT
     event.value ->> 'type' AS type,
     event.value -> 'data' AS data
 FROM history, json_each(history.events) AS event;
+
+-- The runs, in the order in which they began. `parent` is the run that started it, `root` the one at the top of its tree.
+CREATE TABLE runs (
+    number INTEGER NOT NULL PRIMARY KEY,
+    shard BIGINT NOT NULL,
+    actor TEXT NOT NULL,
+    workflow TEXT NOT NULL,
+    version BIGINT NOT NULL,
+    status TEXT NOT NULL,
+    parent TEXT,
+    root TEXT NOT NULL,
+    started_at BIGINT NOT NULL,
+    ended_at BIGINT,
+    UNIQUE (shard, actor)
+);
+
+CREATE INDEX runs_by_status ON runs (status, number);
+CREATE INDEX runs_by_workflow ON runs (workflow, status, number);
+CREATE INDEX runs_by_root ON runs (root, number) WHERE parent IS NOT NULL;
+CREATE INDEX runs_by_parent ON runs (parent, number) WHERE parent IS NOT NULL;
+
+-- How many there are, so that nobody has to count them.
+CREATE TABLE run_counts (
+    workflow TEXT NOT NULL,
+    status TEXT NOT NULL,
+    count BIGINT NOT NULL,
+    PRIMARY KEY (workflow, status)
+) WITHOUT ROWID;
 
 -- Inputs that were given up, and why.
 CREATE TABLE dead_letters (

@@ -15,17 +15,23 @@ use steadfast_core::time::Timestamp;
 use crate::StoreError;
 use crate::batch::Batch;
 use crate::number::{bound, rows_max, storable};
-use crate::rows::EventRow;
+use crate::rows::{EventRow, HistoryPlace};
 use crate::sqlite::row::{Stored, Table};
 
 const TABLE: Table = Table { name: "history", keys: 3 };
 
 /// Nothing is inserted when the history has got further already; events are numbered from 1.
-const INSERT: &str = "INSERT INTO history (shard, actor, last, first, events) SELECT ?1, ?2, ?3, ?4, ?5
+const INSERT: &str = "INSERT INTO history (shard, actor, last, first, root, events) SELECT ?1, ?2, ?3, ?4, ?5, ?6
     WHERE ?4 > 0 AND NOT EXISTS (SELECT 1 FROM history WHERE shard = ?1 AND actor = ?2 AND last >= ?4)";
 
 const LIST: &str = "SELECT shard, actor, last, first, events FROM history
     WHERE shard = ?1 AND actor = ?2 AND last > ?3 ORDER BY last LIMIT ?4";
+
+/// A part of the whole history that begins with the event looked for, or holds it.
+const LIST_ALL: &str = "SELECT shard, actor, last, first, events, rowid FROM history WHERE rowid >= ?1 ORDER BY rowid";
+
+const LIST_TREE: &str = "SELECT shard, actor, last, first, events, rowid FROM history
+    WHERE rowid >= ?1 AND root = ?2 ORDER BY rowid";
 
 /// A row takes no further event when it has this many bytes: to read one event costs no more than to read so many.
 const ROW_BYTES: usize = 16 * 1024;
@@ -55,7 +61,7 @@ pub(in crate::sqlite) fn write(connection: &Connection, batch: &Batch) -> Result
                 last = next;
             }
             list.push(']');
-            insert_row(&mut insert, actor, first.sequence, last.sequence, &list)?;
+            insert_row(&mut insert, actor, (first.sequence, last.sequence), writes.root.as_deref(), &list)?;
         }
     }
     Ok(())
@@ -64,11 +70,11 @@ pub(in crate::sqlite) fn write(connection: &Connection, batch: &Batch) -> Result
 fn insert_row(
     insert: &mut CachedStatement<'_>,
     actor: &ActorId,
-    first: u64,
-    last: u64,
+    (first, last): (u64, u64),
+    root: Option<&str>,
     list: &str,
 ) -> Result<(), StoreError> {
-    let inserted = insert.execute((actor.shard().0, actor.as_str(), storable(last)?, storable(first)?, list))?;
+    let inserted = insert.execute((actor.shard().0, actor.as_str(), storable(last)?, storable(first)?, root, list))?;
     if inserted == 0 {
         return Err(StoreError::Failed(format!("event {first} of `{actor}` is not the next of its history")));
     }
@@ -108,6 +114,32 @@ pub(in crate::sqlite) fn page(
         let events = entries(&Stored::new(TABLE, row))?;
         let wanted = events.into_iter().filter(|event| event.sequence > after);
         found.extend(wanted.take(limit - found.len()));
+    }
+    Ok(found)
+}
+
+/// The first `limit` events behind `after` of all histories, or of those of a tree, in the order of commits.
+pub(in crate::sqlite) fn history(
+    connection: &Connection,
+    root: Option<&str>,
+    after: HistoryPlace,
+    limit: usize,
+) -> Result<Vec<(HistoryPlace, EventRow)>, StoreError> {
+    let mut statement = connection.prepare_cached(if root.is_some() { LIST_TREE } else { LIST_ALL })?;
+    let part = bound(after.part);
+    let mut rows = match root {
+        Some(root) => statement.query((part, root))?,
+        None => statement.query((part,))?,
+    };
+    let mut found = Vec::new();
+    while found.len() < limit
+        && let Some(row) = rows.next()?
+    {
+        let row = Stored::new(TABLE, row);
+        let part = row.number(5)?;
+        let places = (0..).map(|index| HistoryPlace { part, index });
+        let behind = places.zip(entries(&row)?).filter(|(place, _)| *place > after);
+        found.extend(behind.take(limit - found.len()));
     }
     Ok(found)
 }

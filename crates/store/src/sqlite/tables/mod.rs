@@ -12,6 +12,7 @@ pub(super) mod head;
 pub(super) mod messages;
 pub(super) mod meta;
 pub(super) mod requests;
+pub(super) mod runs;
 pub(super) mod state;
 pub(super) mod tasks;
 
@@ -28,5 +29,6 @@ pub(super) fn write(connection: &Connection, batch: &Batch) -> Result<(), StoreE
     tasks::write(connection, batch)?;
     requests::write(connection, batch)?;
     events::write(connection, batch)?;
+    runs::write(connection, batch)?;
     dead_letters::write(connection, batch)
 }
