@@ -23,8 +23,8 @@ pub const TURN_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// How many effects one turn may have: a fan-out of 100,000 with an event each, and room to spare.
 pub const TURN_EFFECTS_MAX: usize = 1_000_000;
 
-/// Tokens whose work begins in one turn of a run, so that a fan-out of 10,000 is one batch: about a tenth of a second. The rest follows in the next turn,
-/// and other actors have theirs in between.
+/// Tokens whose work begins in one turn of a run, so that a fan-out of 10,000 is one batch, unless its branches begin with tasks (see
+/// [`TURN_TASKS_MAX`]): about a tenth of a second. The rest follows in the next turn, and other actors have theirs in between.
 pub const TURN_TOKENS_MAX: usize = 10_000;
 
 /// Tasks that are handed to executors in one turn of a run. The rest follows in the next turn, so that the first ones run while the others are begun.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::failure::Failure;
 use crate::time::Timestamp;
 
-/// A token's number within its run: 1, 2, 3, …
+/// A token's number within its run, from 1. Those of a group's branches follow each other; some may stay unused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TokenId(pub u64);

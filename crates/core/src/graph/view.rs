@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::protocol::{Outcome, Pins, RunStatus};
 use super::state::artifacts::{ARTIFACTS, Artifact};
-use super::state::groups::{ARRIVALS, Arrival, CLOSED, Closed};
+use super::state::groups::{ARRIVALS, CLOSED, Closed};
 use super::state::tokens::TOKENS;
 use super::state::{context, run};
 use super::token::{Status, Token, TokenId};
@@ -157,13 +157,18 @@ pub fn run(storage: &dyn Storage, id: &str) -> Result<Option<RunView>, TurnError
     }))
 }
 
-/// All tokens of a run that are written so far, in the order in which they were made.
+/// All tokens of a run that are written so far, by their numbers. Those of branches are set aside when their group is opened.
 pub fn tokens(storage: &dyn Storage) -> Result<Vec<TokenView>, TurnError> {
     let mut tokens: Vec<Token> = all(storage, TOKENS)?.into_iter().map(|(_, token)| token).collect();
-    let at_joins: Vec<(String, Arrival)> = all(storage, ARRIVALS)?;
+    /// What of an arrival is shown: what it brings may be large.
+    #[derive(Deserialize)]
+    struct Arrived {
+        token: Token,
+    }
+    let at_joins: Vec<(String, Arrived)> = all(storage, ARRIVALS)?;
     // Rows are read one by one, so how a group instance was closed is read after those that have arrived in it.
     let closed: BTreeMap<String, Closed> = all(storage, CLOSED)?.into_iter().collect();
-    for (key, Arrival { mut token, .. }) in at_joins {
+    for (key, Arrived { mut token }) in at_joins {
         let closed = key.split_once('/').and_then(|(group, _)| closed.get(group));
         if let Some(Closed { arrivals, at }) = closed {
             token.change(arrivals.status(), *at)?;

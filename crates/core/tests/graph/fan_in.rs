@@ -3,7 +3,7 @@
 use serde_json::{Value as JsonValue, json};
 use steadfast_core::failure::{Failure, FailureKind};
 
-use crate::world::{World, failure, json as stored, output};
+use crate::world::{World, failure, json as stored, output, run_id};
 
 /// Three branches that each ask a function, at `b`; a join as `join` says leads to `c`.
 fn three(join: &str) -> World {
@@ -400,6 +400,27 @@ fn the_storage_of_branches_is_dropped_when_the_join_fires() {
         assert_eq!(world.keys("r", prefix), [] as [&str; 0]);
     }
     world.answer("r", "c", json!(null));
+}
+
+#[test]
+fn much_that_branches_have_brought_is_dropped_when_the_join_fires() {
+    let mut world = World::with(
+        r#"
+nodes: { a: {}, b: { run: { function: f }, output: { state.x: "${result}" } }, c: {} }
+transitions:
+  - { from: a, to: b, spawn: 2, group: g }
+  - { from: b, to: c, join: { group: g, merge: { from: state.x, into: state.all } } }
+result: "${state.all}"
+"#,
+    );
+    world.start("r", "w", json!({}));
+    let much = "x".repeat(10_000);
+    world.answer("r", "b", json!(much));
+    world.answer("r", "b", json!("little"));
+    assert_eq!(output(world.outcome("r")), json!([much, "little"]));
+    let stored = &world.actors[&run_id("r")].values;
+    let arrived: usize = stored.iter().filter(|(key, _)| key.starts_with("arrived/")).map(|(_, row)| row.bytes()).sum();
+    assert!(arrived < 1_000, "{arrived} bytes");
 }
 
 #[test]

@@ -155,7 +155,7 @@ transitions: [{ from: wait, to: a }, { from: a, to: a }]
     // As if it had gone round nearly as often as it may.
     let stored = world.actors.get_mut(&run_id("r")).unwrap();
     let mut progress: serde_json::Value = stored.values["progress"].decode().unwrap();
-    progress["last_token"] = json!(limits::RUN_TOKENS_MAX - 5);
+    progress["tokens"] = json!(limits::RUN_TOKENS_MAX - 5);
     stored.values.insert("progress".into(), Json::encode(&progress).unwrap());
     world.signal("r", "go", json!(null));
     let failure = failure(world.outcome("r"));

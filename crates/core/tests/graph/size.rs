@@ -43,7 +43,7 @@ result: "${state.all}"
 }
 
 #[test]
-fn a_fan_out_of_ten_thousand_is_one_batch() {
+fn a_fan_out_of_ten_thousand_that_hands_out_no_tasks_is_one_batch() {
     let mut world = World::with(
         "nodes: { a: { run: { function: f } }, b: { wait: { signal: go } } }\ntransitions: [{ from: a, to: b, spawn: 10000 }]",
     );
@@ -68,6 +68,52 @@ fn the_first_tasks_of_a_large_fan_out_are_handed_out_before_the_others_are_begun
     world.settle_task(&first, Ok(stored(&json!(1))));
     world.settle();
     assert_eq!(world.pending("r").len(), 999);
+    world.cancel("r", "seen enough");
+    world.settle();
+}
+
+#[test]
+fn a_run_goes_ahead_while_what_a_join_left_behind_is_swept() {
+    let mut world = World::with(
+        r#"
+nodes: { a: {}, b: { run: { function: f } }, c: { run: { function: f } } }
+transitions:
+  - { from: a, to: b, spawn: 15000, group: g }
+  - { from: b, to: c, join: { group: g, wait_for: any } }
+"#,
+    );
+    world.start("r", "w", json!({}));
+    world.settle();
+    let first = world.pending("r").remove(0);
+    world.settle_task(&first, Ok(stored(&json!(1))));
+    assert_eq!(world.at("r", "c"), ["completed", "dispatched"]);
+    let waiting = |world: &World| world.at("r", "b").iter().filter(|status| **status == "dispatched").count();
+    assert!(waiting(&world) > 1_000, "{}", waiting(&world));
+    world.settle();
+    assert_eq!(waiting(&world), 0);
+    world.answer("r", "c", json!(1));
+}
+
+#[test]
+fn steps_that_were_put_off_are_not_written_again_and_again() {
+    let mut world = World::with(
+        r#"
+nodes: { a: {}, b: { run: { function: f } }, c: { run: { function: f } } }
+transitions: [{ from: a, to: b, spawn: 2000 }, { from: b, to: c }]
+"#,
+    );
+    world.start("r", "w", json!({}));
+    world.settle();
+    world.control("r", &Command::Pause);
+    for task in world.pending("r") {
+        world.settle_task(&task, Ok(stored(&json!(1))));
+    }
+    world.rows_written_in_all = 0;
+    world.control("r", &Command::Resume);
+    world.settle();
+    assert_eq!(world.pending("r").len(), 2_000);
+    // A token, its step and, once a turn, how far the run is.
+    assert!(world.rows_written_in_all < 3 * 2_000, "{} rows", world.rows_written_in_all);
     world.cancel("r", "seen enough");
     world.settle();
 }

@@ -148,6 +148,7 @@ pub(crate) struct World {
     pub(crate) turns: usize,
     /// What the last turn wrote.
     pub(crate) rows_written: usize,
+    pub(crate) rows_written_in_all: usize,
     sequence: u64,
     outcomes: Option<Outcomes>,
     choice: Option<Choice>,
@@ -191,6 +192,7 @@ impl World {
             clock: Timestamp(1_000_000),
             turns: 0,
             rows_written: 0,
+            rows_written_in_all: 0,
             sequence: 0,
             outcomes: None,
             choice: None,
@@ -459,6 +461,7 @@ impl World {
         let now = self.clock;
         let stored = self.actors.get_mut(actor).unwrap();
         self.rows_written = writes.len();
+        self.rows_written_in_all += writes.len();
         for (key, value) in writes {
             match value {
                 Some(value) => stored.values.insert(key, value),

@@ -52,10 +52,20 @@ struct Open {
     health: Health,
     /// For each epoch that is over, the last batch of it that is on disk. Grows by one number per failed commit.
     epoch_ends: Vec<u64>,
-    is_committer_waiting: bool,
-    /// Whether it waits for a first turn, not for more of them.
-    is_committer_idle: bool,
+    committer: Committer,
     is_closed: bool,
+}
+
+/// What the committer waits for.
+#[derive(Default, PartialEq, Eq)]
+enum Committer {
+    /// Nothing: it writes, or is about to look.
+    #[default]
+    Busy,
+    /// A first turn.
+    Idle,
+    /// More turns, while nobody waits for those that there are.
+    Gathering,
 }
 
 /// A batch on its way to the disk.
@@ -157,8 +167,13 @@ impl Gather {
                 output.release(&mut |_| {});
             }
         }
-        if open.is_committer_waiting && (open.is_committer_idle || self.is_worth_a_commit(&open)) {
-            open.is_committer_waiting = false;
+        let wakes = match open.committer {
+            Committer::Busy => false,
+            Committer::Idle => true,
+            Committer::Gathering => self.is_worth_a_commit(&open),
+        };
+        if wakes {
+            open.committer = Committer::Busy;
             self.committer_wakes.notify_one();
         }
         Ok(result)
@@ -184,7 +199,7 @@ impl Gather {
     pub(crate) fn wait_for_turns(&self) -> bool {
         let mut open = self.lock();
         while open.is_empty() && !open.is_closed {
-            (open.is_committer_waiting, open.is_committer_idle) = (true, true);
+            open.committer = Committer::Idle;
             open = self.committer_wakes.wait(open).expect("a thread panicked while it added a turn to the batch");
         }
         let until = Instant::now() + GATHER_FOR;
@@ -193,11 +208,11 @@ impl Gather {
             if left.is_zero() {
                 break;
             }
-            (open.is_committer_waiting, open.is_committer_idle) = (true, false);
+            open.committer = Committer::Gathering;
             let waited = self.committer_wakes.wait_timeout(open, left);
             open = waited.expect("a thread panicked while it added a turn to the batch").0;
         }
-        open.is_committer_waiting = false;
+        open.committer = Committer::Busy;
         !open.is_empty()
     }
 

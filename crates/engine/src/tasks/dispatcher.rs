@@ -198,12 +198,14 @@ impl Dispatcher {
         self.inboxes.send(actor.shard(), Delivery::Task { actor, outcome });
     }
 
-    /// Leaves a task on disk as it is. Nothing is delivered, so its actor goes on waiting for it.
+    /// Leaves a task on disk as it is. Nothing is delivered, so its actor goes on waiting for it. Told of those that are listed: a large
+    /// fan-out would say the same a hundred thousand times.
     fn park(&self, start: TaskStart, lacking: &str) {
         Counters::add(&self.gather.counters.tasks_parked, 1);
-        let (actor, task) = (&start.actor, &start.task);
-        tracing::warn!(%actor, %task, "a task waits for a process that can do it: {lacking}; then start again");
-        self.parked.insert(start, lacking);
+        let (actor, task) = (start.actor.clone(), start.task.clone());
+        if self.parked.insert(start, lacking) {
+            tracing::warn!(%actor, %task, "a task waits for a process that can do it: {lacking}; then start again");
+        }
     }
 
     fn forget_handle(&mut self, start: &TaskStart, id: Id) {

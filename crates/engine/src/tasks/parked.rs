@@ -33,13 +33,15 @@ struct Entry {
 }
 
 impl Parked {
-    /// Notes a task. Those beyond the bound are counted and logged like all, but not listed.
-    pub(super) fn insert(&self, start: TaskStart, lacking: &str) {
+    /// Notes a task. Those beyond the bound are not listed: `false`.
+    pub(super) fn insert(&self, start: TaskStart, lacking: &str) -> bool {
         let mut listed = self.lock();
-        if listed.len() < limits::PAGE_ROWS_MAX {
+        let has_room = listed.len() < limits::PAGE_ROWS_MAX;
+        if has_room {
             let entry = Entry { sequence: start.sequence, lacking: lacking.to_owned() };
             listed.insert((start.actor, start.task), entry);
         }
+        has_room
     }
 
     /// Strikes out what was dispatched under the name before: it was called off or replaced.

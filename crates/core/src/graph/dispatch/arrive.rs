@@ -11,7 +11,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::graph::decision::{Decision, Write};
 use crate::graph::planning::merge::{self, Brought};
 use crate::graph::planning::{completion, conditions, synchronization};
-use crate::graph::state::groups::{Arrival, Bring, Closed, Group, closed_key};
+use crate::graph::state::groups::{Bring, Closed, Group, closed_key};
 use crate::graph::state::run::{AfterJoin, Sweep};
 use crate::graph::token::{GroupId, Place, Status, Token};
 use crate::limits;
@@ -82,7 +82,7 @@ impl Coordinator<'_, '_> {
         arrival.arrived_at = Some(now);
         self.emit_waiting(&arrival, None, None)?;
         self.trace(&Decision::CreateFanInToken { group: place.group })?;
-        self.rows.insert_arrival(place, Arrival { token: arrival, brings })?;
+        self.rows.insert_arrival(place, arrival, brings)?;
         let group = self.rows.change_group(place.group)?;
         group.arrived += 1;
         group.join.get_or_insert(transition);
@@ -211,15 +211,15 @@ impl Coordinator<'_, '_> {
         if self.join_of(&group).is_some_and(|join| join.timeout_ms.is_some()) {
             self.clear_timer(&super::timers::join(id))?;
         }
-        self.rows.turn.put(&closed_key(id), &Closed { arrivals, at: self.rows.turn.now() })?;
-        // A branch that is as it began has no row to be found by. It has neither arrived nor ended.
-        let begun = if group.arrived + group.ended < group.created { group.created } else { 0 };
-        let first_tokens = (group.first_token, group.first_token_of(begun));
+        if group.arrived > 0 {
+            self.rows.turn.put(&closed_key(id), &Closed { arrivals, at: self.rows.turn.now() })?;
+        }
         self.rows.kept.progress.sweeps.push(Sweep {
             group: id,
             arrivals,
             arrived: group.arrived,
-            first_tokens,
+            unsettled: group.created.saturating_sub(group.arrived + group.ended),
+            first_tokens: (group.first_token, group.first_token_of(group.created)),
             next_arrival: 0,
         });
         Ok(Some(group))

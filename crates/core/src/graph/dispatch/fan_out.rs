@@ -7,6 +7,7 @@ use crate::definition::workflow::{Join, Transition, TransitionIndex};
 use crate::expression::Value;
 use crate::failure::{Failure, FailureKind};
 use crate::graph::decision::{Decision, Part};
+use crate::graph::state::TOKEN_NUMBER_MAX;
 use crate::graph::state::groups::{Group, GroupPart};
 use crate::graph::token::{GroupId, Iterations, NodeError, Place, Status, Token, TokenId};
 use crate::limits;
@@ -87,10 +88,11 @@ impl Coordinator<'_, '_> {
         self.create_as(id, new)
     }
 
-    /// Sets numbers aside for tokens; the first of them.
+    /// Sets numbers aside for tokens; the first of them. Only tokens that are made count: a join may leave most of the others unused.
     fn reserve_tokens(&mut self, count: u64) -> Result<TokenId, Trouble> {
         let first = self.rows.next_tokens(count);
-        if self.rows.kept.progress.last_token.0 > limits::RUN_TOKENS_MAX {
+        let progress = &self.rows.kept.progress;
+        if progress.tokens + count > limits::RUN_TOKENS_MAX || progress.last_token.0 > TOKEN_NUMBER_MAX {
             let message = format!(
                 "the run makes more than {} tokens (`RUN_TOKENS_MAX`); a loop without `max_iterations`?",
                 limits::RUN_TOKENS_MAX
@@ -156,6 +158,7 @@ impl Coordinator<'_, '_> {
             return Err(Trouble::Run(Failure::last(FailureKind::LoopLimit, &message)));
         }
         self.make_room(token.branch())?;
+        let first_token = self.reserve_tokens(parts.iter().map(|part| part.count).sum())?;
         let id = self.rows.next_group();
         let mut total = 0;
         let mut iterations = token.iterations.clone();
@@ -171,7 +174,7 @@ impl Coordinator<'_, '_> {
         let group = Group {
             name: name.cloned(),
             opener: token.id,
-            first_token: self.reserve_tokens(total)?,
+            first_token,
             path: token.path.clone(),
             lineage: token.lineage.clone(),
             iterations,

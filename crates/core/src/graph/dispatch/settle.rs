@@ -38,8 +38,13 @@ impl Coordinator<'_, '_> {
         let Some(token) = self.rows.take_token(id)?.filter(|token| !token.status.is_terminal()) else {
             return Ok(None);
         };
-        // Read before anything changes: of a branch without a row, its first token tells whether it is over.
-        self.rows.branch(token.branch())?;
+        if let Some(place) = token.branch() {
+            if self.rows.group(place.group)?.is_none() {
+                return Ok(None);
+            }
+            // Read before anything changes: of a branch without a row, its first token tells whether it is over.
+            self.rows.branch(Some(place))?;
+        }
         let is_over = self.is_over_around(&token.lineage)?;
         Ok((!is_over).then_some(token))
     }

@@ -56,9 +56,9 @@ impl Coordinator<'_, '_> {
         !progress.is_ending() && progress.status == RunStatus::Running
     }
 
-    /// Writes down what is ready and was not done.
+    /// Writes down what is ready and was not done, what would have been next first.
     pub(super) fn put_off(&mut self) -> Result<(), TurnError> {
-        for ready in std::mem::take(&mut self.ready) {
+        for ready in std::mem::take(&mut self.ready).into_iter().rev() {
             let step = match ready {
                 Ready::Enter(token) => {
                     self.rows.save_token(&token)?;
@@ -73,7 +73,7 @@ impl Coordinator<'_, '_> {
         Ok(())
     }
 
-    /// Takes up what was put off, in the order in which it was. Nothing while the run is paused; when it ends, what was put off is
+    /// Takes up what was put off, in the order in which it was, as much as a turn can hand out: what does not fit would be put off again. Nothing while the run is paused; when it ends, what was put off is
     /// forgotten: its tokens are cancelled with all others.
     pub(in crate::graph) fn take_up(&mut self) -> Result<(), TurnError> {
         self.rows.kept.progress.is_continued = false;
@@ -82,7 +82,7 @@ impl Coordinator<'_, '_> {
             return Ok(());
         }
         let end = prefix_end(STEPS);
-        let rows = self.rows.turn.scan(Bound::Included(STEPS), Bound::Excluded(&end), limits::TURN_TOKENS_MAX)?;
+        let rows = self.rows.turn.scan(Bound::Included(STEPS), Bound::Excluded(&end), limits::TURN_TASKS_MAX)?;
         for (key, stored) in rows.iter().rev() {
             let step = stored.decode().map_err(|source| TurnError::Stored { key: key.to_string(), source })?;
             self.rows.turn.delete(key);

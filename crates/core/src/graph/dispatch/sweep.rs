@@ -14,7 +14,7 @@ use crate::graph::token::{GroupId, Place, Status, Token, TokenId};
 use crate::json::Json;
 use crate::turn::{Entries, TurnError, prefix_end};
 
-/// Rows swept before looking whether the turn is full.
+/// How much is swept in one piece. Between two pieces the run goes ahead.
 const ROWS_AT_ONCE: usize = 1_000;
 
 impl Coordinator<'_, '_> {
@@ -30,8 +30,8 @@ impl Coordinator<'_, '_> {
             return Ok(true);
         }
         let (next, end) = sweep.first_tokens;
-        if next < end {
-            self.sweep_first_tokens(sweep.group, next, end)?;
+        if sweep.unsettled > 0 && next < end {
+            self.sweep_first_tokens(sweep)?;
             return Ok(true);
         }
         let (arrivals, _) = self.rows.arrivals(sweep.group, sweep.arrived, sweep.next_arrival, ROWS_AT_ONCE)?;
@@ -69,6 +69,10 @@ impl Coordinator<'_, '_> {
             }
             let branch: Branch = decoded(key, stored)?;
             let index = key[prefix.len()..].parse().unwrap_or(u64::MAX);
+            if !branch.has_arrived {
+                let swept = self.sweep_of(sweep.group)?;
+                swept.unsettled = swept.unsettled.saturating_sub(1);
+            }
             for group in branch.groups {
                 self.close_instance(group, AfterJoin::Cancel)?;
             }
@@ -80,19 +84,24 @@ impl Coordinator<'_, '_> {
         self.rows.flush()
     }
 
-    /// Cancels the tokens of branches that are as they began. Those that are over already are passed by.
-    fn sweep_first_tokens(&mut self, group: GroupId, next: TokenId, end: TokenId) -> Result<(), TurnError> {
-        let mut next = next;
-        while next < end && !self.is_full() {
-            self.cancel_tokens(&[next])?;
+    /// Cancels the tokens of branches that are as they began: the others are settled by now, so those are all that is left. Tokens that are over
+    /// already are passed by.
+    fn sweep_first_tokens(&mut self, sweep: Sweep) -> Result<(), TurnError> {
+        let Sweep { group, mut unsettled, first_tokens: (mut next, end), .. } = sweep;
+        for _ in 0..ROWS_AT_ONCE {
+            if unsettled == 0 || next == end || self.is_full() {
+                break;
+            }
+            unsettled = unsettled.saturating_sub(self.cancel_tokens(&[next])?);
             next.0 += 1;
             self.entered += 1;
         }
-        self.sweep_of(group)?.first_tokens = (next, end);
+        let swept = self.sweep_of(group)?;
+        (swept.unsettled, swept.first_tokens.0) = (unsettled, next);
         Ok(())
     }
 
-    /// Tells how the tokens have ended that waited at the join. Their rows need no change: see [`crate::graph::state::groups::Closed`].
+    /// Tells how the tokens have ended that waited at the join, and drops what they brought if it is much. Their rows need no other change: see [`crate::graph::state::groups::Closed`].
     fn tell_of_arrivals(&mut self, sweep: Sweep, arrivals: &Arrivals) -> Result<(), TurnError> {
         let status = sweep.arrivals.status();
         let mut next = sweep.next_arrival;
@@ -103,6 +112,9 @@ impl Coordinator<'_, '_> {
             let Token { id, node, .. } = &arrival.token;
             self.trace(&Decision::UpdateTokenStatus { token: *id, status })?;
             self.emit_end_of(*id, node, status, None)?;
+            if arrival.is_large {
+                self.rows.drop_brings(sweep.group, *index, arrival)?;
+            }
             next = index.saturating_add(1);
             self.entered += 1;
         }
@@ -110,21 +122,23 @@ impl Coordinator<'_, '_> {
         Ok(())
     }
 
-    /// Cancels tokens, together with what is under way for them.
-    pub(super) fn cancel_tokens(&mut self, ids: &[TokenId]) -> Result<(), TurnError> {
+    /// Cancels tokens, together with what is under way for them. How many there were that were not over.
+    pub(super) fn cancel_tokens(&mut self, ids: &[TokenId]) -> Result<u64, TurnError> {
+        let mut cancelled = 0;
         for id in ids {
             let Some(mut token) = self.unsaved(*id).map_or_else(|| self.rows.token(*id), |token| Ok(Some(token)))?
             else {
                 return Err(TurnError::failed(format!("token {id} is missing from the run's storage")));
             };
             if !token.status.is_terminal() {
+                cancelled += 1;
                 self.call_off(&token)?;
                 self.change_status(&mut token, Status::Cancelled)?;
                 self.rows.save_token(&token)?;
                 self.emit_ended(&token, None)?;
             }
         }
-        Ok(())
+        Ok(cancelled)
     }
 
     /// A token of this turn that is not on disk yet; its work does not begin any more.

@@ -2,7 +2,8 @@
 //!
 //! The first tokens of an instance's branches have numbers in a row, so that a branch that is as it began needs no row: its first token
 //! is active, and nothing else is known of it. Otherwise a branch has a row while anything in it is active. One that has arrived has another,
-//! with what it brings to the join; that row stays, as its token's, and how the token ended is told by how the instance was closed.
+//! with what it brings to the join; that row stays, as its token's (without what it brought, if that is much), and how the token ended is told by
+//! how the instance was closed.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
@@ -84,7 +85,11 @@ pub(in crate::graph) struct Closed {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(in crate::graph) struct Arrival {
     pub(in crate::graph) token: Token,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(in crate::graph) brings: Vec<Bring>,
+    /// Whether that is dropped after the join.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(in crate::graph) is_large: bool,
 }
 
 /// What a branch brings to one merge.
@@ -197,10 +202,13 @@ fn items_key(group: GroupId, row: u64) -> String {
 /// Arrivals kept in memory, so that a join that fires need not read them all. They are few or many; what they bring may be large.
 const ARRIVALS_KEPT_BYTES: usize = 4 * 1024 * 1024;
 
-/// What has arrived at the joins of open group instances, all of an instance or as much as fits.
+/// What branches bring is dropped after the join, if it has more bytes than this; less stays in the rows of their tokens.
+const BRINGS_KEPT_BYTES: usize = 512;
+
+/// What has arrived at the joins of open group instances: all of an instance, as far as these fit.
 #[derive(Default)]
 pub(in crate::graph) struct ArrivalsCache {
-    by_group: BTreeMap<GroupId, BTreeMap<u64, Arc<Arrival>>>,
+    by_group: BTreeMap<GroupId, (BTreeMap<u64, Arc<Arrival>>, usize)>,
     bytes: usize,
 }
 
@@ -209,27 +217,53 @@ impl ArrivalsCache {
         self.bytes
     }
 
-    fn insert(&mut self, place: Place, arrival: Arrival, bytes: usize) {
-        if self.bytes + bytes <= ARRIVALS_KEPT_BYTES {
+    /// Adds to a group instance of which `arrived` were here before. One that is not here as a whole is of no use.
+    fn insert(&mut self, place: Place, arrived: u64, arrival: Arrival, bytes: usize) {
+        let (arrivals, held) = self.by_group.entry(place.group).or_default();
+        if arrivals.len() as u64 == arrived && self.bytes + bytes <= ARRIVALS_KEPT_BYTES {
+            arrivals.insert(place.index, Arc::new(arrival));
+            *held += bytes;
             self.bytes += bytes;
-            self.by_group.entry(place.group).or_default().insert(place.index, Arc::new(arrival));
+        } else {
+            self.remove(place.group);
         }
     }
 
     fn remove(&mut self, group: GroupId) {
-        self.by_group.remove(&group);
-        if self.by_group.is_empty() {
-            self.bytes = 0;
+        if let Some((_, held)) = self.by_group.remove(&group) {
+            self.bytes -= held;
         }
     }
 }
 
 impl Rows<'_, '_> {
     /// Keeps what a branch brings, with its token at the join.
-    pub(in crate::graph) fn insert_arrival(&mut self, place: Place, arrival: Arrival) -> Result<(), TurnError> {
-        let json = Json::encode(&arrival)?;
-        self.kept.arrivals.insert(place, arrival, json.bytes());
+    pub(in crate::graph) fn insert_arrival(
+        &mut self,
+        place: Place,
+        token: Token,
+        brings: Vec<Bring>,
+    ) -> Result<(), TurnError> {
+        let mut arrival = Arrival { token, brings, is_large: false };
+        let mut json = Json::encode(&arrival)?;
+        if !arrival.brings.is_empty() && json.bytes() > BRINGS_KEPT_BYTES {
+            arrival.is_large = Json::count(&arrival.brings, BRINGS_KEPT_BYTES).is_err();
+            json = if arrival.is_large { Json::encode(&arrival)? } else { json };
+        }
+        let arrived = self.open_group(place.group)?.arrived;
+        self.kept.arrivals.insert(place, arrived, arrival, json.bytes());
         self.turn.put_json(&arrival_key(place.group, place.index), json)
+    }
+
+    /// Drops what a branch has brought, and leaves its token.
+    pub(in crate::graph) fn drop_brings(
+        &mut self,
+        group: GroupId,
+        index: u64,
+        arrival: &Arrival,
+    ) -> Result<(), TurnError> {
+        let token = arrival.token.clone();
+        self.turn.put(&arrival_key(group, index), &Arrival { token, brings: Vec::new(), is_large: false })
     }
 
     /// Up to `limit` arrivals of a group instance, from branch `from` on, and how many bytes were read for that. `arrived` is how many it has.
@@ -240,7 +274,8 @@ impl Rows<'_, '_> {
         from: u64,
         limit: usize,
     ) -> Result<(Arrivals, usize), TurnError> {
-        if let Some(kept) = self.kept.arrivals.by_group.get(&group).filter(|kept| kept.len() as u64 == arrived) {
+        let kept = self.kept.arrivals.by_group.get(&group).map(|(kept, _)| kept);
+        if let Some(kept) = kept.filter(|kept| kept.len() as u64 == arrived) {
             return Ok((kept.range(from..).take(limit).map(|(index, arrival)| (*index, arrival.clone())).collect(), 0));
         }
         let prefix = arrivals_of(group);

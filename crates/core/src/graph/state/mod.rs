@@ -21,8 +21,12 @@ use context::ContextCache;
 use groups::{ArrivalsCache, Branch, Group, ItemsCache};
 use run::{Facts, Progress};
 
-/// A key: `prefix` and a number of ten digits, so that keys are in the order of their numbers. More than a run ever has of anything.
+/// The largest number in a key.
+pub(in crate::graph) const TOKEN_NUMBER_MAX: u64 = 9_999_999_999;
+
+/// A key: `prefix` and a number of ten digits, so that keys are in the order of their numbers.
 pub(in crate::graph) fn numbered(prefix: &str, number: u64) -> String {
+    debug_assert!(number <= TOKEN_NUMBER_MAX, "{prefix} {number}");
     let mut digits = [b'0'; 10];
     let mut rest = number;
     for digit in digits.iter_mut().rev() {

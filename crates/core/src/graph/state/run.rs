@@ -106,7 +106,9 @@ pub(in crate::graph) struct Waiters {
 pub(in crate::graph) struct Sweep {
     pub(in crate::graph) group: GroupId,
     pub(in crate::graph) arrivals: AfterJoin,
-    /// The first tokens of branches to be looked at: the next one, and the one to stop before.
+    /// How many branches had neither arrived nor ended, less those swept. A branch that is as it began has no row to be found by.
+    pub(in crate::graph) unsettled: u64,
+    /// The first tokens of branches, among which those are: the next one to be looked at, and the one to stop before.
     pub(in crate::graph) first_tokens: (TokenId, TokenId),
     /// How many branches have arrived. Those from `next_arrival` on are still to be told of.
     pub(in crate::graph) arrived: u64,
