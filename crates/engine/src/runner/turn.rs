@@ -203,7 +203,9 @@ impl Runner {
                 of_actor.alarm = alarm;
             }
             of_actor.events.extend(events);
-            of_actor.root = root;
+            if root.is_some() {
+                of_actor.root = root;
+            }
             if let Some(listing) = listing {
                 of_actor.list(listing);
             }

@@ -3,7 +3,7 @@
 //! Owns the promises of the coordinator as checks on what is on disk and what clients were told. Never looks into a run's memory. What a
 //! history must be like is in [`super::story`].
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use serde_json::Value;
@@ -13,6 +13,7 @@ use steadfast_core::graph::view::{self, ArtifactStatus, ArtifactView};
 use steadfast_core::ids::{ActorId, Shard};
 use steadfast_core::turn::prefix_end;
 use steadfast_store::Reader;
+use steadfast_store::rows::{HistoryPlace, RunFilter};
 
 use super::generate::ORDER;
 use super::story::Story;
@@ -53,9 +54,11 @@ pub(super) fn at_the_end(root: &ActorId, seen: &Seen<'_, Asked>) -> Result<(), S
             return Err(format!("{:?} was answered {:?}", operation.wish, operation.answer));
         }
     }
-    for run in tree(seen.reader, root)? {
-        is_over(seen.reader, &run).map_err(|what| format!("{run}: {what}"))?;
+    let runs = tree(seen.reader, root)?;
+    for run in &runs {
+        is_over(seen.reader, run).map_err(|what| format!("{run}: {what}"))?;
     }
+    are_listed(seen.reader, &runs)?;
     match told(seen.operations)? {
         Some(Outcome::Completed(output)) => in_order(&output.decode().map_err(text)?),
         Some(Outcome::Failed(_) | Outcome::Cancelled { .. }) => Ok(()),
@@ -131,6 +134,31 @@ fn is_over(reader: &dyn Reader, run: &ActorId) -> Result<(), String> {
         return Err(format!("it is {}, but has the artifacts {artifacts:?}", shown.status.name()));
     }
     children_are_over(reader, &story)
+}
+
+/// The list holds every run as it is, the counts are right, and the history of the tree is that of its runs.
+fn are_listed(reader: &dyn Reader, runs: &[ActorId]) -> Result<(), String> {
+    let listed = reader.runs(RunFilter::default(), None, usize::MAX).map_err(text)?;
+    let shown: BTreeMap<&ActorId, &str> = listed.iter().map(|row| (&row.actor, &*row.status)).collect();
+    let mut events = 0;
+    for run in runs {
+        let storage = OnDisk { actor: run, reader };
+        let is = view::run(&storage, run.name()).map_err(text)?.ok_or("there is no such run")?.status.name();
+        if shown.get(run) != Some(&is) {
+            return Err(format!("{run} is {is}, but listed as {:?}", shown.get(run)));
+        }
+        events += reader.head(run).map_err(text)?.last_event;
+    }
+    let counted: u64 = reader.run_counts().map_err(text)?.iter().map(|found| found.count).sum();
+    if listed.len() != runs.len() || counted != runs.len() as u64 {
+        return Err(format!("there are {} runs; listed are {}, counted {counted}", runs.len(), listed.len()));
+    }
+    let root = runs[0].name();
+    let told = reader.history(Some(root), HistoryPlace::default(), usize::MAX).map_err(text)?;
+    if told.len() as u64 != events {
+        return Err(format!("the runs of {root} have told {events} events, their tree {}", told.len()));
+    }
+    Ok(())
 }
 
 fn nothing_is_left(reader: &dyn Reader, run: &ActorId) -> Result<(), String> {
