@@ -16,11 +16,11 @@ use steadfast_core::catalog;
 use steadfast_core::event::Event;
 use steadfast_core::failure::Failure;
 use steadfast_core::graph;
-use steadfast_core::ids::{ActorId, RequestId, Sequence, Shard};
+use steadfast_core::ids::{ActorId, RequestId, Shard};
 use steadfast_core::json::Json;
 use steadfast_core::limits;
 use steadfast_core::turn::Kind;
-use steadfast_store::rows::EventRow;
+use steadfast_store::rows::{EventRow, HistoryPlace};
 use steadfast_store::sqlite::{OpenError, SqliteStore};
 use steadfast_store::{Reader, Store, StoreError};
 use tokio::sync::mpsc::UnboundedSender;
@@ -32,10 +32,12 @@ use crate::effects::{self, FunctionContext, Functions};
 use crate::graph::StoredDefinitions;
 use crate::kinds::Kinds;
 use crate::metrics::Metrics;
+use crate::readers::Readers;
 use crate::runner::{Delivery, Runner};
 use crate::settings::Settings;
 use crate::tasks::{Dispatcher, Executor, Executors, Parked, ParkedTask, TaskEvent, TaskQueue};
 use crate::threads::{Inboxes, Parcel, clock, commit_turns, run_actors, shards_of};
+use crate::watch::{Watched, Watching};
 
 /// Runs actors on a store. Cheap to clone; the last clone to go ends the engine.
 #[derive(Clone)]
@@ -56,7 +58,7 @@ struct Running {
     gather: Arc<Gather>,
     inboxes: Inboxes,
     /// Until the end: with the last reader, the store is free for others.
-    reader: Mutex<Option<Box<dyn Reader>>>,
+    readers: Readers,
     tasks: UnboundedSender<TaskEvent>,
     permits: Arc<Semaphore>,
     settings: Settings,
@@ -198,7 +200,7 @@ impl Builder {
         let running = Running {
             gather: gather.clone(),
             inboxes: inboxes.clone(),
-            reader: Mutex::new(Some(store.reader()?)),
+            readers: Readers::new(store.clone()),
             tasks: tasks.clone(),
             permits: Arc::new(Semaphore::new(settings.requests_waiting_max.clamp(1, Semaphore::MAX_PERMITS))),
             settings,
@@ -265,32 +267,48 @@ impl Engine {
     /// Dead letters after the given one, at most `limit` and at most [`limits::PAGE_ROWS_MAX`].
     pub fn dead_letters(&self, after: Option<DeadLetterId>, limit: usize) -> Result<Vec<StoredDeadLetter>, StoreError> {
         let limit = limit.min(limits::PAGE_ROWS_MAX);
-        let reader = lock(&self.0.reader);
-        let reader = reader.as_ref().ok_or_else(stopped)?;
-        let mut letters = Vec::new();
-        let first = after.map_or(Shard(0), |letter| letter.shard);
-        for shard in Shard::all().filter(|shard| *shard >= first) {
-            let after: Option<Sequence> = after.filter(|letter| letter.shard == shard).map(|letter| letter.sequence);
-            let rows = reader.dead_letters(shard, after, limit - letters.len())?;
-            letters.extend(rows.into_iter().map(StoredDeadLetter::from));
-            if letters.len() == limit {
-                break;
+        self.0.readers.with(|reader| {
+            let mut letters = Vec::new();
+            let first = after.map_or(Shard(0), |letter| letter.shard);
+            for shard in Shard::all().filter(|shard| *shard >= first) {
+                let after = after.filter(|letter| letter.shard == shard).map(|letter| letter.sequence);
+                let rows = reader.dead_letters(shard, after, limit - letters.len())?;
+                letters.extend(rows.into_iter().map(StoredDeadLetter::from));
+                if letters.len() == limit {
+                    break;
+                }
             }
-        }
-        Ok(letters)
+            Ok(letters)
+        })?
     }
 
     /// An actor's history after the given place, at most `limit` and at most [`limits::PAGE_ROWS_MAX`] entries.
     pub fn events(&self, actor: &ActorId, after: u64, limit: usize) -> Result<Vec<Event>, StoreError> {
-        let reader = lock(&self.0.reader);
-        let rows = reader.as_ref().ok_or_else(stopped)?.events(actor, after, limit.min(limits::PAGE_ROWS_MAX))?;
+        let rows = self.with_reader(|reader| reader.events(actor, after, limit.min(limits::PAGE_ROWS_MAX)))??;
         Ok(rows.into_iter().map(event_of).collect())
+    }
+
+    /// What was committed of all histories, or of those of a tree of runs, in that order after the given place; at most `limit` and at most
+    /// [`limits::PAGE_ROWS_MAX`] entries. `root` is the id of the run at the top of the tree.
+    pub fn history(
+        &self,
+        root: Option<&str>,
+        after: HistoryPlace,
+        limit: usize,
+    ) -> Result<Vec<(HistoryPlace, Event)>, StoreError> {
+        let rows = self.with_reader(|reader| reader.history(root, after, limit.min(limits::PAGE_ROWS_MAX)))??;
+        Ok(rows.into_iter().map(|(place, row)| (place, event_of(row))).collect())
+    }
+
+    /// Begins to watch histories: to be told when there is more to read. Nothing is told before it is on disk.
+    #[must_use]
+    pub fn watch(&self, watched: Watched) -> Watching {
+        self.0.gather.watchers.watch(watched)
     }
 
     /// Reads what is on disk.
     pub(crate) fn with_reader<T>(&self, read: impl FnOnce(&dyn Reader) -> T) -> Result<T, StoreError> {
-        let reader = lock(&self.0.reader);
-        Ok(read(&**reader.as_ref().ok_or_else(stopped)?))
+        self.0.readers.with(read)
     }
 
     /// The definitions of graphs, where the engine runs them.
@@ -398,7 +416,8 @@ impl Running {
             join(committer);
         }
         // The store last: only without readers does SQLite tidy up its files.
-        drop(lock(&self.reader).take());
+        self.readers.close();
+        self.gather.watchers.close();
         drop(lock(&self.definitions).take());
         drop(lock(&self.store).take());
     }
@@ -416,10 +435,6 @@ fn join(thread: JoinHandle<()>) {
 
 fn event_of(EventRow { actor, sequence, at, event_type, data }: EventRow) -> Event {
     Event { actor, sequence, at, event_type, data }
-}
-
-fn stopped() -> StoreError {
-    StoreError::Failed("the engine has stopped".to_owned())
 }
 
 fn encoded<T: Serialize + ?Sized>(body: &T) -> Result<Json, RequestError> {

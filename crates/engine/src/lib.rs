@@ -16,10 +16,12 @@ pub mod graph;
 mod kinds;
 mod metrics;
 pub mod mutation;
+mod readers;
 pub mod runner;
 mod settings;
 pub mod tasks;
 mod threads;
+mod watch;
 
 pub use steadfast_core as core;
 pub use steadfast_store as store;
@@ -32,6 +34,7 @@ pub use metrics::Metrics;
 pub use settings::Settings;
 pub use tasks::{Executor, Function, NotDone, ParkedTask, Task, TaskFuture};
 pub use threads::{runner_of, shards_of};
+pub use watch::{Watched, Watching};
 
 /// The documents' Rust, run as tests.
 #[cfg(doctest)]

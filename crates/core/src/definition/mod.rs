@@ -54,6 +54,12 @@ impl DefinitionKind {
             Self::Task => "task",
         }
     }
+
+    /// The kind of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Workflow, Self::Task].into_iter().find(|kind| kind.name() == name)
+    }
 }
 
 impl Definition {

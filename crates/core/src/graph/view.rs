@@ -124,6 +124,30 @@ pub struct EventView {
     pub data: Json,
 }
 
+/// What all events of a run have in common.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunOrigin {
+    /// The run.
+    pub id: String,
+    /// The run at the top of its tree.
+    pub root: Arc<str>,
+    /// Its workflow.
+    pub workflow: Arc<str>,
+    /// The version of it.
+    pub version: u32,
+}
+
+/// What all events of a run have in common, if there is one of this id.
+pub fn origin(storage: &dyn Storage, id: &str) -> Result<Option<RunOrigin>, TurnError> {
+    let of = |facts: run::Facts| RunOrigin {
+        id: id.to_owned(),
+        root: facts.root(id),
+        workflow: facts.workflow,
+        version: facts.version,
+    };
+    Ok(run::facts(storage)?.map(of))
+}
+
 /// A run, if there is one of this id.
 pub fn run(storage: &dyn Storage, id: &str) -> Result<Option<RunView>, TurnError> {
     let Some(facts) = run::facts(storage)? else { return Ok(None) };
@@ -198,7 +222,7 @@ pub fn artifacts(storage: &dyn Storage) -> Result<Vec<ArtifactView>, TurnError> 
 impl EventView {
     /// An event of `run`.
     #[must_use]
-    pub fn new(run: &RunView, event: Event) -> Self {
+    pub fn new(run: &RunOrigin, event: Event) -> Self {
         Self {
             sequence: event.sequence,
             at: event.at.rfc3339(),
@@ -209,6 +233,12 @@ impl EventView {
             version: run.version,
             data: event.data,
         }
+    }
+}
+
+impl From<&RunView> for RunOrigin {
+    fn from(run: &RunView) -> Self {
+        Self { id: run.id.clone(), root: run.root.clone(), workflow: run.workflow.clone(), version: run.version }
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::json;
 use steadfast_core::failure::{Failure, FailureKind};
 use steadfast_core::graph::Decision;
 use steadfast_core::graph::protocol::{Command, Tracing};
-use steadfast_core::graph::view::EventView;
+use steadfast_core::graph::view::{EventView, RunOrigin};
 use steadfast_core::json::Json;
 
 use crate::world::{World, json as stored, output};
@@ -117,7 +117,8 @@ nodes: { a: { sleep: 1s } }
     output(world.run("w", json!({})));
     let child = world.children("r").remove(0);
     let run = world.view(&child);
-    let events: Vec<EventView> = world.events(&child).iter().map(|event| EventView::new(&run, event.clone())).collect();
+    let events: Vec<EventView> =
+        world.events(&child).iter().map(|event| EventView::new(&RunOrigin::from(&run), event.clone())).collect();
     assert_eq!(
         events.iter().map(|event| event.sequence).collect::<Vec<_>>(),
         (1..=events.len() as u64).collect::<Vec<_>>()

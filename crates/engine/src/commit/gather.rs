@@ -17,6 +17,7 @@ use steadfast_store::batch::Batch;
 use super::Output;
 use crate::metrics::Counters;
 use crate::mutation::Mutation;
+use crate::watch::Watchers;
 
 /// Turns of which nothing leaves are gathered, up to so many, before they are written: a task's result that only brings its run forward
 /// need not be on disk at once, and a page written once for a hundred turns costs what it costs for one.
@@ -40,6 +41,7 @@ pub struct Gather {
     boot: u32,
     turns_max: usize,
     pub(crate) counters: Counters,
+    pub(crate) watchers: Watchers,
     pub(crate) mutation: Mutation,
 }
 
@@ -114,6 +116,7 @@ impl Gather {
             boot,
             turns_max: turns_max.max(1),
             counters: Counters::default(),
+            watchers: Watchers::default(),
             mutation: Mutation::None,
         }
     }

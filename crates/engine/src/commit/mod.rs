@@ -35,6 +35,7 @@ pub fn commit(gather: &Gather, store: &dyn Store, batched: Batched) -> Commit {
     match written {
         Ok(()) => {
             gather.committed(&batched);
+            gather.watchers.tell(&batched.batch);
             let Batched { batch, mut outputs, .. } = batched;
             outputs.retain(|output| stands(&batch, output));
             Commit::Done(outputs)

@@ -3,10 +3,12 @@
 //! Owns what is done before a run's actor is asked: versions are fixed, input is checked. What a run does is in [`crate::core::graph`].
 //! Start reading at [`Graphs`].
 
+mod lists;
 mod source;
 mod start;
 mod storage;
 
+pub use lists::{DefinitionVersion, Listed, ListedRun};
 pub use start::{Run, RunError};
 
 pub(crate) use source::StoredDefinitions;
@@ -18,7 +20,7 @@ use steadfast_core::definition::{DefinitionKind, Parsed};
 use steadfast_core::failure::Failure;
 use steadfast_core::graph::KIND;
 use steadfast_core::graph::protocol::{Command, Controlled, Outcome, Waited};
-use steadfast_core::graph::view::{self, ArtifactView, EventView, RunView, TokenView};
+use steadfast_core::graph::view::{self, ArtifactView, EventView, RunOrigin, RunView, TokenView};
 use steadfast_core::ids::{ActorId, RequestId};
 use steadfast_core::json::Json;
 use steadfast_core::turn::TurnError;
@@ -122,7 +124,8 @@ impl Graphs {
     /// Events of a run after the given place in its history, at most `limit`.
     pub fn events(&self, run: &RunView, after: u64, limit: usize) -> Result<Vec<EventView>, RunError> {
         let events = self.engine.events(&self.actor(&run.id)?, after, limit).map_err(RunError::Store)?;
-        Ok(events.into_iter().map(|event| EventView::new(run, event)).collect())
+        let origin = RunOrigin::from(run);
+        Ok(events.into_iter().map(|event| EventView::new(&origin, event)).collect())
     }
 
     /// The place of a run's last event in its history; 0 when it has none.
