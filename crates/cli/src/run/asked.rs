@@ -77,7 +77,9 @@ const SHOWN_BYTES_MAX: usize = 200;
 fn parsed(what: &str, text: &str) -> Result<Json, WrongUsage> {
     let json = Json::parse(text.trim()).and_then(|json| Value::from_json(&json).map(|_| json));
     json.map_err(|error| {
-        let hint = if text.contains('\n') || text.len() > SHOWN_BYTES_MAX {
+        let hint = if text.trim().is_empty() {
+            "; it is empty".to_owned()
+        } else if text.contains('\n') || text.len() > SHOWN_BYTES_MAX {
             String::new()
         } else {
             format!("; it is: {text}")

@@ -192,6 +192,7 @@ fn wrong_usage_says_what_would_be_right() {
         &format!("flow.yaml --input {}1{}", "[".repeat(101), "]".repeat(101)),
         "--input cannot be read as JSON: ",
     );
+    check_wrong("flow.yaml --id a,b", "run id `a,b` contains ','");
     check_wrong("flow.yaml --input @no.json", "the input `no.json` cannot be read");
     check_wrong("- --input @-", "the definitions and the input cannot both come from stdin");
     check_wrong("flow.yaml", "the input does not fit the workflow `flow`:\n  ");

@@ -23,7 +23,7 @@ pub struct TaskInput {
     /// Where secrets belong in it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<SecretPlace>,
-    /// The node's input, for a function or a command; `null` otherwise.
+    /// The node's input; `null` for a mock, which takes none.
     pub input: Json,
 }
 

@@ -156,7 +156,8 @@ impl Graphs {
     }
 
     fn actor(&self, run: &str) -> Result<ActorId, RunError> {
-        ActorId::new(KIND, run).map_err(|error| RunError::InvalidId { message: error.to_string() })
+        ActorId::new(KIND, run)
+            .map_err(|error| RunError::InvalidId { message: error.to_string().replace("actor name", "run id") })
     }
 
     fn read<T>(
