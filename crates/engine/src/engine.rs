@@ -35,7 +35,7 @@ use crate::metrics::Metrics;
 use crate::readers::Readers;
 use crate::runner::{Delivery, Runner};
 use crate::settings::Settings;
-use crate::tasks::{Dispatcher, Executor, Executors, Parked, ParkedTask, TaskEvent, TaskQueue};
+use crate::tasks::{Desk, Dispatcher, Executor, Executors, Parked, ParkedTask, TaskEvent, TaskQueue};
 use crate::threads::{Inboxes, Parcel, clock, commit_turns, run_actors, shards_of};
 use crate::watch::{Watched, Watching};
 
@@ -58,7 +58,8 @@ struct Running {
     gather: Arc<Gather>,
     inboxes: Inboxes,
     /// Until the end: with the last reader, the store is free for others.
-    readers: Readers,
+    readers: Arc<Readers>,
+    desk: Arc<Desk>,
     tasks: UnboundedSender<TaskEvent>,
     permits: Arc<Semaphore>,
     settings: Settings,
@@ -193,14 +194,19 @@ impl Builder {
             let runner = Runner::start(gather.clone(), kinds.clone(), &settings, store.reader()?, shards, clock())?;
             ready.push((runner, inbox));
         }
-        let queue = TaskQueue::new(settings.tasks_running_max, settings.tasks_queued_max);
-        let dispatcher = Dispatcher::new(queue, store.reader()?, kinds, executors, gather.clone(), inboxes.clone());
+        let readers = Arc::new(Readers::new(store.clone()));
+        let desk = Arc::new(Desk::new(readers.clone(), inboxes.clone(), gather.clone()));
+        let queue = TaskQueue::new(settings.tasks_running_max, settings.tasks_queued_max).without_outside_work();
+        let reader = store.reader()?;
+        let dispatcher =
+            Dispatcher::new(queue, reader, kinds, executors, gather.clone(), inboxes.clone(), desk.clone());
 
         // Made before the threads, so that a thread that cannot be started ends those that were.
         let running = Running {
             gather: gather.clone(),
             inboxes: inboxes.clone(),
-            readers: Readers::new(store.clone()),
+            readers,
+            desk: desk.clone(),
             tasks: tasks.clone(),
             permits: Arc::new(Semaphore::new(settings.requests_waiting_max.clamp(1, Semaphore::MAX_PERMITS))),
             settings,
@@ -217,6 +223,7 @@ impl Builder {
         }
         running.spawn("committer", move || commit_turns(&*store, &gather, &tasks, &inboxes))?;
         *lock(&running.dispatcher) = Some(runtime.spawn(dispatcher.run(task_events)));
+        runtime.spawn(Desk::keep_time(Arc::downgrade(&desk)));
         Ok(Engine(Arc::new(running)))
     }
 }
@@ -304,6 +311,10 @@ impl Engine {
     #[must_use]
     pub fn watch(&self, watched: Watched) -> Watching {
         self.0.gather.watchers.watch(watched)
+    }
+
+    pub(crate) fn desk(&self) -> &Desk {
+        &self.0.desk
     }
 
     /// Reads what is on disk.
@@ -416,6 +427,7 @@ impl Running {
             join(committer);
         }
         // The store last: only without readers does SQLite tidy up its files.
+        self.desk.close();
         self.readers.close();
         self.gather.watchers.close();
         drop(lock(&self.definitions).take());

@@ -22,6 +22,7 @@ mod settings;
 pub mod tasks;
 mod threads;
 mod watch;
+pub mod workers;
 
 pub use steadfast_core as core;
 pub use steadfast_store as store;
@@ -35,6 +36,7 @@ pub use settings::Settings;
 pub use tasks::{Executor, Function, NotDone, ParkedTask, Task, TaskFuture};
 pub use threads::{runner_of, shards_of};
 pub use watch::{Watched, Watching};
+pub use workers::Workers;
 
 /// The documents' Rust, run as tests.
 #[cfg(doctest)]

@@ -15,7 +15,7 @@ use steadfast::core::json::Json;
 use steadfast::core::limits::VALUE_DEPTH_MAX;
 use steadfast::core::time::Timestamp;
 use steadfast::core::turn::{Actor, Input, Kind, Storage, Turn, TurnError};
-use steadfast::runner::{Delivery, Runner, Step, TaskOutcome};
+use steadfast::runner::{Delivery, Runner, Step, TaskOutcome, Told};
 use steadfast::store::Store;
 use steadfast::store::memory::MemoryStore;
 use steadfast::{Engine, Function, Health, Kinds, RequestError, Settings, Task, shards_of};
@@ -611,7 +611,13 @@ fn a_result_that_was_given_up_is_not_taken_again() {
     runner.deliver(Delivery::Send { actor: actor.clone(), id, body, waiter }, now);
     let started = settle(&mut runner, &gather, &store, now);
     let [TaskStart { task, sequence, attempt, .. }] = &started[..] else { panic!("{started:?}") };
-    let outcome = TaskOutcome { task: task.clone(), sequence: *sequence, attempt: *attempt, outcome: Ok(Json::null()) };
+    let outcome = TaskOutcome {
+        task: task.clone(),
+        sequence: *sequence,
+        attempt: *attempt,
+        outcome: Ok(Json::null()),
+        told: Told::default(),
+    };
     let letters = || store.reader().unwrap().dead_letters(actor.shard(), None, 10).unwrap();
     runner.deliver(Delivery::Task { actor: actor.clone(), outcome: outcome.clone() }, now);
     while letters().is_empty() {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use steadfast::Kinds;
 use steadfast::commit::{Output, TaskNews, TaskStart};
 use steadfast::mutation::Mutation;
-use steadfast::runner::{Delivery, Step, TaskOutcome};
+use steadfast::runner::{Delivery, Step, TaskOutcome, Told};
 use steadfast_core::ids::ActorId;
 use steadfast_core::time::Timestamp;
 use steadfast_store::{Reader, Store};
@@ -299,7 +299,7 @@ impl<S: Scenario> World<S> {
     fn outcome_of(&self, start: TaskStart, reader: &dyn Reader) -> Result<(ActorId, TaskOutcome), String> {
         let outcome = self.scenario.outcome(&start, reader)?;
         let TaskStart { actor, task, sequence, attempt, .. } = start;
-        Ok((actor, TaskOutcome { task, sequence, attempt, outcome }))
+        Ok((actor, TaskOutcome { task, sequence, attempt, outcome, told: Told::default() }))
     }
 
     fn pass_time(&mut self) -> Result<(), String> {

@@ -77,6 +77,9 @@ pub trait Reader: Send {
     /// Unsettled tasks of a shard in order of their dispatch, after the given one.
     fn tasks(&self, shard: Shard, after: Option<Sequence>, limit: usize) -> Result<Vec<TaskRow>, StoreError>;
 
+    /// Unsettled tasks whose executor is `worker:<queue>`, of all shards, in order of their dispatch, after the given one.
+    fn tasks_of_workers(&self, queue: &str, after: Option<Sequence>, limit: usize) -> Result<Vec<TaskRow>, StoreError>;
+
     /// One unsettled task.
     fn task(&self, actor: &ActorId, task: &TaskId) -> Result<Option<TaskRow>, StoreError>;
 

@@ -342,6 +342,17 @@ impl Reader for MemoryStore {
         }))
     }
 
+    fn tasks_of_workers(&self, queue: &str, after: Option<Sequence>, limit: usize) -> Result<Vec<TaskRow>, StoreError> {
+        let executor = format!("worker:{queue}");
+        let rows = self.rows();
+        let all = rows.shards.values().flat_map(|shard| shard.tasks.values());
+        let is_wanted = |row: &&TaskRow| *row.executor == *executor && after.is_none_or(|after| row.sequence > after);
+        let mut found: Vec<TaskRow> = all.filter(is_wanted).cloned().collect();
+        found.sort_by_key(|row| row.sequence);
+        found.truncate(limit);
+        Ok(found)
+    }
+
     fn task(&self, actor: &ActorId, task: &TaskId) -> Result<Option<TaskRow>, StoreError> {
         Ok(self.of(actor.shard(), |rows| rows.tasks.get(&(actor.clone(), task.clone())).cloned()))
     }

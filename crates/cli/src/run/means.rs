@@ -1,4 +1,4 @@
-//! What the definitions need of this process: the permission to run programs, secrets, functions.
+//! What the definitions need of this process: the permission to run programs, secrets, functions, workers.
 //!
 //! Owns the refusal of a file that needs what is not here. The engine would park such tasks until a process starts that has it, and this command would wait
 //! in vain for its own run. Looks only at what is written: a run that exists keeps its own versions. Never opens a store. Start reading
@@ -20,7 +20,7 @@ pub(super) fn check(arguments: &Arguments, files: &Files, workflow: &str) -> Res
     if !arguments.allow_command {
         refuse_commands(files)?;
     }
-    refuse_functions(files, workflow)?;
+    refuse_what_is_elsewhere(files, workflow)?;
     refuse_missing_secrets(files, &EnvironmentSecrets)
 }
 
@@ -32,12 +32,12 @@ fn refuse_commands(files: &Files) -> Result<(), WrongUsage> {
 }
 
 /// Only those that the run can come to: nothing can be done here about the others, which may be for another process.
-fn refuse_functions(files: &Files, workflow: &str) -> Result<(), WrongUsage> {
+fn refuse_what_is_elsewhere(files: &Files, workflow: &str) -> Result<(), WrongUsage> {
     let mut tasks = reached(files, workflow).into_iter().flat_map(tasks_of);
-    let Some((place, name)) = tasks.find_map(|task| Some((task.place(), task.function()?))) else { return Ok(()) };
-    Err(WrongUsage(format!(
-        "{place} calls the function `{name}`, which is not here: only a program that embeds the engine has functions"
-    )))
+    match tasks.find_map(|task| task.elsewhere()) {
+        None => Ok(()),
+        Some(message) => Err(WrongUsage(message)),
+    }
 }
 
 /// Places of one secret that are named. Whoever looks there finds the others.
@@ -88,9 +88,16 @@ impl<'d> Written<'d> {
         matches!(self.run, TaskRun::Executor { executor: OutsideExecutor::Command, .. })
     }
 
-    fn function(&self) -> Option<&'d str> {
+    /// Why it can never be done by this command, if it cannot.
+    fn elsewhere(&self) -> Option<String> {
+        let place = self.place();
         match self.run {
-            TaskRun::Function(name) => Some(name),
+            TaskRun::Function(name) => Some(format!(
+                "{place} calls the function `{name}`, which is not here: only a program that embeds the engine has functions"
+            )),
+            TaskRun::Worker(queue) => Some(format!(
+                "{place} is done by a worker outside, which asks for tasks of the queue `{queue}`; nobody can ask here"
+            )),
             TaskRun::Value(_) | TaskRun::Executor { .. } => None,
         }
     }
@@ -98,7 +105,7 @@ impl<'d> Written<'d> {
     fn secrets(&self) -> BTreeSet<&'d str> {
         match self.run {
             TaskRun::Executor { specification, .. } => specification.secrets(),
-            TaskRun::Value(_) | TaskRun::Function(_) => BTreeSet::new(),
+            TaskRun::Value(_) | TaskRun::Function(_) | TaskRun::Worker(_) => BTreeSet::new(),
         }
     }
 }

@@ -39,6 +39,8 @@ pub enum TaskRun {
     },
     /// A function of the program that embeds the engine. It is given the node's input.
     Function(Arc<str>),
+    /// Done by a worker outside, that asks for tasks of this queue. It is given the node's input.
+    Worker(Arc<str>),
 }
 
 /// The executors that a definition can name.

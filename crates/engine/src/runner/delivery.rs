@@ -2,6 +2,9 @@
 //!
 //! Owns the forms and the way in. Nothing here is a turn: a delivery is put into a mailbox, or answered at once.
 
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use steadfast_core::failure::Failure;
 use steadfast_core::ids::{ActorId, RequestId, Sequence, TaskId};
 use steadfast_core::json::Json;
@@ -87,6 +90,39 @@ pub struct TaskOutcome {
     pub attempt: u32,
     /// What it gave.
     pub outcome: Result<Json, Failure>,
+    /// Who waits until it is taken and on disk.
+    pub told: Told,
+}
+
+/// Somebody who waits until a task's result is on disk, if anybody does. Whose result is not taken hears nothing more.
+#[derive(Clone, Default)]
+pub struct Told(Option<Arc<Mutex<Option<Waiter>>>>);
+
+impl Told {
+    /// Tells this one.
+    #[must_use]
+    pub fn waiter(waiter: Waiter) -> Self {
+        Self(Some(Arc::new(Mutex::new(Some(waiter)))))
+    }
+
+    /// The answer that leaves once the result is on disk.
+    pub(super) fn output(&self) -> Option<Output> {
+        let waiter = self.0.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        Some(Output::Answer(waiter, Ok(Json::null())))
+    }
+}
+
+impl fmt::Debug for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "somebody" } else { "nobody" })
+    }
+}
+
+/// Who waits makes no difference to a result.
+impl PartialEq for Told {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 impl Runner {

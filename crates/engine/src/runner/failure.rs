@@ -14,7 +14,7 @@ use steadfast_store::rows::{DeadLetterRow, MessageRow, Origin};
 use super::Runner;
 use super::mailbox::{Entry, Waiting};
 use super::slot::Place;
-use super::turn::consume;
+use super::turn::{consume, told};
 use crate::commit::RequestError;
 use crate::dead_letters::DeadLetterId;
 use crate::engine_message::{EngineMessage, write_failed_input};
@@ -122,6 +122,7 @@ impl Runner {
             let writes = writing.batch.of(actor);
             consume(&entry.waiting, writes);
             writes.insert_dead_letter(row);
+            writing.outputs.extend(told(&entry.waiting));
             if let Some(notice) = &notice {
                 writes.insert_message(notice.clone());
             }

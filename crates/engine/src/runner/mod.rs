@@ -17,7 +17,7 @@ mod residency;
 mod slot;
 mod turn;
 
-pub use delivery::{Delivery, RemoteMessage, TaskOutcome};
+pub use delivery::{Delivery, RemoteMessage, TaskOutcome, Told};
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

@@ -198,6 +198,7 @@ impl Runner {
             if !gather.mutation.is(Mutation::MessageKept) {
                 consume(&entry.waiting, of_actor);
             }
+            writing.outputs.extend(told(&entry.waiting));
             of_actor.state.extend(writes.iter().map(|(key, value)| (key.clone(), value.clone())));
             if alarm != AlarmChange::Keep && !gather.mutation.is(Mutation::AlarmUnwritten) {
                 of_actor.alarm = alarm;
@@ -387,6 +388,14 @@ fn run_turn(
 }
 
 /// Takes the input away in the same batch that holds its effects.
+/// What whoever brought a task's result hears.
+pub(super) fn told(waiting: &Waiting) -> Option<Output> {
+    match waiting {
+        Waiting::Task(outcome) => outcome.told.output(),
+        Waiting::Request { .. } | Waiting::Message { .. } | Waiting::Spilled { .. } | Waiting::Alarm { .. } => None,
+    }
+}
+
 pub(super) fn consume(waiting: &Waiting, writes: &mut ActorWrites) {
     match waiting {
         Waiting::Message { sequence, .. } | Waiting::Spilled { sequence, .. } => writes.consume_message(*sequence),

@@ -16,11 +16,12 @@ use steadfast_store::Reader;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
+use super::desk::Desk;
 use super::{Executors, NotDone, Parked, Task, TaskQueue};
 use crate::commit::{Gather, TaskCancel, TaskNews, TaskStart};
 use crate::kinds::Kinds;
 use crate::metrics::Counters;
-use crate::runner::{Delivery, TaskOutcome};
+use crate::runner::{Delivery, TaskOutcome, Told};
 use crate::threads::Inboxes;
 
 /// What the dispatcher is told.
@@ -34,6 +35,8 @@ pub(crate) enum TaskEvent {
 /// Runs tasks.
 pub(crate) struct Dispatcher {
     queue: TaskQueue,
+    /// Has the tasks of workers outside.
+    desk: Arc<Desk>,
     reader: Box<dyn Reader>,
     kinds: Arc<Kinds>,
     executors: Executors,
@@ -73,8 +76,10 @@ impl Dispatcher {
         executors: Executors,
         gather: Arc<Gather>,
         inboxes: Inboxes,
+        desk: Arc<Desk>,
     ) -> Self {
         Self {
+            desk,
             queue,
             reader,
             kinds,
@@ -125,8 +130,14 @@ impl Dispatcher {
     fn take_in(&mut self, news: Vec<TaskNews>) {
         for task in news {
             match task {
-                TaskNews::Start(start) => self.queue.push(start),
-                TaskNews::Cancel(cancel) => self.cancel(&cancel),
+                TaskNews::Start(start) => {
+                    self.desk.tell_of(&start);
+                    self.queue.push(start);
+                }
+                TaskNews::Cancel(cancel) => {
+                    self.desk.cancel(&cancel);
+                    self.cancel(&cancel);
+                }
             }
         }
     }
@@ -165,7 +176,7 @@ impl Dispatcher {
             let task = Task::from(&start);
             let handle = self.running.spawn(async move {
                 match executor {
-                    Some(executor) => bounded(executor.execute(task).await),
+                    Some(executor) => may_be_kept(executor.execute(task).await),
                     None => Err(unknown_executor(&name)),
                 }
             });
@@ -194,7 +205,7 @@ impl Dispatcher {
             Err(error) => Err(Failure::retryable(FailureKind::Internal, &format!("the executor failed: {error}"))),
         };
         let TaskStart { actor, task, sequence, attempt, .. } = start;
-        let outcome = TaskOutcome { task, sequence, attempt, outcome };
+        let outcome = TaskOutcome { task, sequence, attempt, outcome, told: Told::default() };
         self.inboxes.send(actor.shard(), Delivery::Task { actor, outcome });
     }
 
@@ -219,17 +230,25 @@ impl Dispatcher {
 }
 
 /// What an executor gave, if it may be kept.
-fn bounded(outcome: Result<Json, NotDone>) -> Result<Json, NotDone> {
+fn may_be_kept(outcome: Result<Json, NotDone>) -> Result<Json, NotDone> {
+    match outcome {
+        Ok(result) => Ok(bounded(Ok(result))?),
+        Err(NotDone::Failed(failure)) => Ok(bounded(Err(failure))?),
+        Err(NotDone::Lacking(lacking)) => Err(NotDone::Lacking(failure::bounded(&lacking))),
+    }
+}
+
+/// The outcome of a task, if it may be kept; otherwise a failure that says why not.
+pub(super) fn bounded(outcome: Result<Json, Failure>) -> Result<Json, Failure> {
     match outcome {
         Ok(result) => match refusal_of(&result) {
             None => Ok(result),
-            Some(message) => Err(Failure::last(FailureKind::InvalidOutput, &message).into()),
+            Some(message) => Err(Failure::last(FailureKind::InvalidOutput, &message)),
         },
-        Err(NotDone::Failed(failure)) => {
+        Err(failure) => {
             let details = failure.details.filter(|details| refusal_of(details).is_none());
-            Err(Failure { message: failure::bounded(&failure.message), details, ..failure }.into())
+            Err(Failure { message: failure::bounded(&failure.message), details, ..failure })
         }
-        Err(NotDone::Lacking(lacking)) => Err(NotDone::Lacking(failure::bounded(&lacking))),
     }
 }
 

@@ -8,8 +8,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use steadfast_core::ids::{ActorId, Sequence, Shard, TaskId};
 use steadfast_core::limits::{TASKS_QUEUED_BYTES_MAX, WAITING_ROWS_PER_READ};
+use steadfast_store::rows::TaskRow;
 use steadfast_store::{Reader, StoreError};
 
+use super::desk::outside_queue;
 use crate::commit::{Gather, TaskCancel, TaskStart};
 use crate::kinds::Kinds;
 
@@ -20,6 +22,7 @@ pub struct TaskQueue {
     running: usize,
     running_max: usize,
     cursors: BTreeMap<Shard, Cursor>,
+    has_desk: bool,
 }
 
 struct Cursor {
@@ -40,6 +43,7 @@ impl TaskQueue {
             running: 0,
             running_max: running_max.max(1),
             cursors: Shard::all().map(|shard| (shard, cursor())).collect(),
+            has_desk: false,
         }
     }
 
@@ -55,8 +59,20 @@ impl TaskQueue {
             cursor.is_behind = true;
         } else {
             cursor.last = Some(task.sequence);
-            self.waiting.push(task);
+            if self.is_ours(&task.executor) {
+                self.waiting.push(task);
+            }
         }
+    }
+
+    /// Leaves tasks for outside workers on disk, where their desk finds them.
+    #[must_use]
+    pub fn without_outside_work(self) -> Self {
+        Self { has_desk: true, ..self }
+    }
+
+    fn is_ours(&self, executor: &str) -> bool {
+        !(self.has_desk && outside_queue(executor).is_some())
     }
 
     /// Takes a task out of the line, if it is there. One that waits on disk needs no word: its row is gone, and it cannot have been read since.
@@ -105,7 +121,8 @@ impl TaskQueue {
                 cursor.is_behind = rows.len() == room;
                 cursor.last = rows.last().map(|row| row.sequence).or(cursor.last);
                 // A task of an unknown kind of actor stays on disk: nobody could take its result.
-                for row in rows.iter().filter(|row| kinds.knows(&row.actor)) {
+                let is_ours = |row: &&TaskRow| !(self.has_desk && outside_queue(&row.executor).is_some());
+                for row in rows.iter().filter(|row| kinds.knows(&row.actor)).filter(is_ours) {
                     self.waiting.push(TaskStart::of(row, gather.attempt_of(row.sequence)));
                 }
             }

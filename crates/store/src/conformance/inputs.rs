@@ -1,15 +1,16 @@
 //! Cases about what waits to become an input: messages, alarms and tasks.
 
-use steadfast_core::ids::{Sequence, Shard};
+use steadfast_core::ids::{ActorId, Sequence, Shard};
 use steadfast_core::time::Timestamp;
 use steadfast_core::turn::AlarmChange;
 
 use super::{Case, Place, actor, cases, json, message, message_pages, neighbours, reader, task, task_id, write};
 use crate::batch::{Batch, MessageChange};
-use crate::rows::{AlarmRow, MessageRow, Origin};
+use crate::rows::{AlarmRow, MessageRow, Origin, TaskRow};
 use crate::{Reader, Store, StoreError};
 
 pub(super) const CASES: &[Case] = cases![
+    tasks_of_workers_are_listed_by_queue_in_order_of_dispatch,
     a_message_is_read_back_whoever_sent_it,
     messages_are_listed_by_actor_and_arrival,
     messages_are_listed_page_by_page,
@@ -253,4 +254,32 @@ fn a_name_dispatched_again_is_one_task_in_its_new_place(place: &dyn Place) {
     let reader = reader(&*store);
     assert_eq!(reader.tasks(a.shard(), None, 10).unwrap(), [task(&a, "two", 2), again.clone()]);
     assert_eq!(reader.task(&a, &task_id("one")).unwrap(), Some(again));
+}
+
+fn tasks_of_workers_are_listed_by_queue_in_order_of_dispatch(place: &dyn Place) {
+    let store = place.open();
+    let (first, second, elsewhere) = neighbours();
+    let of = |actor: &ActorId, name: &str, sequence, executor: &str| TaskRow {
+        executor: executor.into(),
+        ..task(actor, name, sequence)
+    };
+    let rows = [
+        of(&elsewhere, "a", 1, "worker:mail"),
+        of(&first, "b", 2, "worker:mail"),
+        of(&first, "c", 3, "worker:mailbox"),
+        of(&second, "d", 4, "http"),
+        of(&second, "e", 5, "worker:mail"),
+    ];
+    for row in &rows {
+        write(&*store, &row.actor, |writes| writes.insert_task(row.clone()));
+    }
+    let reader = reader(&*store);
+    let listed =
+        |queue: &str, after: Option<u64>, limit| reader.tasks_of_workers(queue, after.map(Sequence), limit).unwrap();
+    assert_eq!(listed("mail", None, 10), [rows[0].clone(), rows[1].clone(), rows[4].clone()]);
+    assert_eq!(listed("mail", Some(1), 1), [rows[1].clone()]);
+    assert_eq!(listed("mailbox", None, 10), [rows[2].clone()]);
+    assert_eq!(listed("", None, 10), []);
+    write(&*store, &first, |writes| writes.settle_task(&rows[1].task));
+    assert_eq!(listed("mail", None, 10), [rows[0].clone(), rows[4].clone()]);
 }

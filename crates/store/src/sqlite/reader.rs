@@ -72,6 +72,10 @@ impl Reader for SqliteReader {
         tasks::page(&self.connection, shard, after, limit)
     }
 
+    fn tasks_of_workers(&self, queue: &str, after: Option<Sequence>, limit: usize) -> Result<Vec<TaskRow>, StoreError> {
+        tasks::page_of_workers(&self.connection, queue, after, limit)
+    }
+
     fn task(&self, actor: &ActorId, task: &TaskId) -> Result<Option<TaskRow>, StoreError> {
         tasks::get(&self.connection, actor, task)
     }

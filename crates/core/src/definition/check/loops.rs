@@ -51,7 +51,7 @@ fn waits(node: &Node) -> bool {
     match &node.work {
         Work::Pass | Work::Run(TaskRun::Value(_)) => false,
         Work::Task(_)
-        | Work::Run(TaskRun::Executor { .. } | TaskRun::Function(_))
+        | Work::Run(TaskRun::Executor { .. } | TaskRun::Function(_) | TaskRun::Worker(_))
         | Work::Workflow(_)
         | Work::Wait(_)
         | Work::Sleep(_) => true,

@@ -211,7 +211,7 @@ fn reads_of(workflow: &Workflow, index: usize, node: &Node) -> BTreeSet<String> 
         Work::Run(TaskRun::Value(template) | TaskRun::Executor { specification: template, .. })
         | Work::Wait(template)
         | Work::Sleep(template) => add(&mut found, &template.reads()),
-        Work::Pass | Work::Task(_) | Work::Workflow(_) | Work::Run(TaskRun::Function(_)) => {}
+        Work::Pass | Work::Task(_) | Work::Workflow(_) | Work::Run(TaskRun::Function(_) | TaskRun::Worker(_)) => {}
     }
     for assignment in &node.output {
         // `state.n: ${state.n + 1}` alone does not make use of it.

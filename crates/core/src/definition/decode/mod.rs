@@ -190,7 +190,7 @@ impl Decoder<'_, '_> {
 }
 
 /// Fields that are known, but only to say that they are for later.
-const LATER: [&str; 3] = ["agent", "worker", "llm"];
+const LATER: [&str; 2] = ["agent", "llm"];
 
 fn available<'n>(known: &[&'n str]) -> impl Iterator<Item = &'n str> {
     known.iter().copied().filter(|name| !LATER.contains(name))

@@ -69,7 +69,7 @@ impl Decoder<'_, '_> {
             Work::Sleep(_) => "only sleeps",
             Work::Run(TaskRun::Value(_)) => "is computed in place",
             Work::Task(_)
-            | Work::Run(TaskRun::Executor { .. } | TaskRun::Function(_))
+            | Work::Run(TaskRun::Executor { .. } | TaskRun::Function(_) | TaskRun::Worker(_))
             | Work::Workflow(_)
             | Work::Wait(_) => return,
         };

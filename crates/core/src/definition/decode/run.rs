@@ -6,8 +6,8 @@ use super::super::tree::{Content, Field};
 use super::Decoder;
 use super::expressions::Sight;
 
-const WORKS: [&str; 5] = ["http", "value", "function", "command", "mock"];
-const LATER: [&str; 2] = ["worker", "llm"];
+const WORKS: [&str; 6] = ["http", "value", "worker", "function", "command", "mock"];
+const LATER: [&str; 1] = ["llm"];
 
 impl Decoder<'_, '_> {
     pub(super) fn run(&mut self, field: &Field, sight: Sight) -> Option<TaskRun> {
@@ -52,6 +52,7 @@ impl Decoder<'_, '_> {
             "mock" => self.mock(work, sight).map(|specification| outside(OutsideExecutor::Mock, specification)),
             "value" => self.template(&work.value, sight).map(TaskRun::Value),
             "function" => self.name(work).map(TaskRun::Function),
+            "worker" => self.name(work).map(TaskRun::Worker),
             later => {
                 let message = format!("`run: {{ {later}: … }}` is not available in this version");
                 self.problems.error(work.key_at, message, format!("available are {}", listed(WORKS)));

@@ -2,6 +2,8 @@
 //!
 //! Owns what each kind of node does first: computes in place, hands a task to an executor, starts another run, waits, sleeps.
 
+use std::borrow::Cow;
+
 use super::{Coordinator, Trouble};
 use crate::definition::DefinitionKind;
 use crate::definition::task::{Task, TaskRun};
@@ -19,7 +21,7 @@ use crate::turn::TurnError;
 
 /// A task that is to be handed to an executor.
 struct Handed {
-    executor: &'static str,
+    executor: Cow<'static, str>,
     rendered: Rendered,
     input: Value,
     timeout_ms: Option<u64>,
@@ -104,11 +106,13 @@ impl Coordinator<'_, '_> {
             }
             TaskRun::Executor { executor, specification } => {
                 let rendered = rendered(specification, &scope, &place)?;
-                self.hand_over(token, Handed { executor: executor.name(), rendered, input, timeout_ms })
+                self.hand_over(token, Handed { executor: executor.name().into(), rendered, input, timeout_ms })
             }
             TaskRun::Function(name) => {
-                self.hand_over(token, Handed { executor: FUNCTION, rendered: function(name), input, timeout_ms })
+                let (executor, rendered) = (FUNCTION.into(), function(name));
+                self.hand_over(token, Handed { executor, rendered, input, timeout_ms })
             }
+            TaskRun::Worker(queue) => self.hand_over(token, for_worker(queue, input, timeout_ms)),
         }
     }
 
@@ -124,11 +128,16 @@ impl Coordinator<'_, '_> {
             TaskRun::Executor { executor, specification } => {
                 let rendered = self.render(token, specification, None, "run")?;
                 let input = self.node_input(token, index)?;
-                self.hand_over(token, Handed { executor: executor.name(), rendered, input, timeout_ms })
+                self.hand_over(token, Handed { executor: executor.name().into(), rendered, input, timeout_ms })
             }
             TaskRun::Function(name) => {
                 let input = self.node_input(token, index)?;
-                self.hand_over(token, Handed { executor: FUNCTION, rendered: function(name), input, timeout_ms })
+                let (executor, rendered) = (FUNCTION.into(), function(name));
+                self.hand_over(token, Handed { executor, rendered, input, timeout_ms })
+            }
+            TaskRun::Worker(queue) => {
+                let input = self.node_input(token, index)?;
+                self.hand_over(token, for_worker(queue, input, timeout_ms))
             }
         }
     }
@@ -143,11 +152,11 @@ impl Coordinator<'_, '_> {
             secrets: rendered.secrets,
             input: if executor == MOCK { Json::null() } else { input.to_json()? },
         };
-        self.rows.turn.dispatch(&task_name(token), executor, &input)?;
+        self.rows.turn.dispatch(&task_name(token), &executor, &input)?;
         self.handed_over += 1;
         token.change(Status::Dispatched, self.rows.turn.now())?;
         self.rows.save_token(token)?;
-        Ok(self.emit_dispatched(token, executor)?)
+        Ok(self.emit_dispatched(token, &executor)?)
     }
 
     fn sleep(&mut self, token: &mut Token, duration: &Template) -> Result<(), Trouble> {
@@ -173,6 +182,12 @@ const MOCK: &str = "mock";
 /// A task is named after its token: the same for every attempt, so that whoever is called can tell a repetition.
 pub(super) fn task_name(token: &Token) -> String {
     token.id.to_string()
+}
+
+/// A task that waits for a worker outside which asks for this queue.
+fn for_worker(queue: &str, input: Value, timeout_ms: Option<u64>) -> Handed {
+    let rendered = Rendered { value: Value::Null, secrets: Vec::new() };
+    Handed { executor: format!("worker:{queue}").into(), rendered, input, timeout_ms }
 }
 
 fn function(name: &std::sync::Arc<str>) -> Rendered {

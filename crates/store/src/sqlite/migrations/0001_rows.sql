@@ -51,6 +51,9 @@ CREATE TABLE tasks (
 
 CREATE INDEX tasks_by_sequence ON tasks (shard, sequence, actor, task);
 
+-- Those that are left to workers outside, by their queue: `worker:<queue>`.
+CREATE INDEX tasks_of_workers ON tasks (executor, sequence) WHERE executor >= 'worker:' AND executor < 'worker;';
+
 -- Requests whose ids are remembered. `reply` is null until there is one.
 CREATE TABLE requests (
     shard BIGINT NOT NULL,

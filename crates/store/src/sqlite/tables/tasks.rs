@@ -21,6 +21,10 @@ const DELETE: &str = "DELETE FROM tasks WHERE shard = ?1 AND actor = ?2 AND task
 const LIST: &str = "SELECT shard, actor, task, sequence, executor, input FROM tasks
     WHERE shard = ?1 AND sequence > ?2 ORDER BY sequence, actor, task";
 
+// The bounds are those of the index, in its own words: only so is it used.
+const LIST_OF_WORKERS: &str = "SELECT shard, actor, task, sequence, executor, input FROM tasks
+    WHERE executor = ?1 AND sequence > ?2 AND executor >= 'worker:' AND executor < 'worker;' ORDER BY sequence";
+
 const ONE: &str = "SELECT shard, actor, task, sequence, executor, input FROM tasks
     WHERE shard = ?1 AND actor = ?2 AND task = ?3";
 
@@ -51,6 +55,16 @@ pub(in crate::sqlite) fn page(
 ) -> Result<Vec<TaskRow>, StoreError> {
     let after = after.map_or(-1, |sequence| bound(sequence.0));
     list_sound(connection, TABLE, LIST, (shard.0, after), limit, task)
+}
+
+pub(in crate::sqlite) fn page_of_workers(
+    connection: &Connection,
+    queue: &str,
+    after: Option<Sequence>,
+    limit: usize,
+) -> Result<Vec<TaskRow>, StoreError> {
+    let after = after.map_or(-1, |sequence| bound(sequence.0));
+    list_sound(connection, TABLE, LIST_OF_WORKERS, (format!("worker:{queue}"), after), limit, task)
 }
 
 pub(in crate::sqlite) fn get(
