@@ -135,6 +135,8 @@ struct Queue {
     may_have_more: bool,
     /// Those that came back undone.
     returned: BTreeMap<Sequence, OutsideTask>,
+    /// How many are lent.
+    lent: usize,
     news: Arc<Notify>,
 }
 
@@ -215,6 +217,7 @@ impl Desk {
             let (lent, next_end) = self.lend(ask)?;
             let now = Instant::now();
             if !lent.is_empty() || now >= until {
+                self.lock().forget_if_idle(&ask.queue, &news);
                 return Ok(lent);
             }
             let wake = next_end.map_or(until, |end| end.min(until));
@@ -286,6 +289,7 @@ impl Desk {
             progress: None,
         };
         state.leases.insert(id.clone(), lease);
+        state.queue(&ask.queue).lent += 1;
         let TaskInput { node, attempt, input, .. } = input;
         let (lease, lent_for) = (token(number), ends - now);
         Some(Lent { id, lease, lent_for, queue: ask.queue.clone(), node, attempt, input })
@@ -381,6 +385,7 @@ impl Desk {
             && let Some((_, id)) = state.ends.pop_first()
         {
             let Some(lease) = state.leases.remove(&id) else { continue };
+            state.queue(&lease.queue).lent -= 1;
             if lease.deadline.is_some_and(|deadline| deadline <= now) {
                 let message = format!("worker `{}` was not done with the task in time", lease.worker);
                 let failure = Failure::retryable(FailureKind::Timeout, &message);
@@ -402,8 +407,8 @@ impl Desk {
 impl State {
     fn queue(&mut self, name: &str) -> &mut Queue {
         if !self.queues.contains_key(name) {
-            let queue =
-                Queue { last: None, may_have_more: true, returned: BTreeMap::new(), news: Arc::new(Notify::new()) };
+            let (returned, news) = (BTreeMap::new(), Arc::new(Notify::new()));
+            let queue = Queue { last: None, may_have_more: true, returned, lent: 0, news };
             self.queues.insert(name.to_owned(), queue);
         }
         self.queues.get_mut(name).expect("it was put there just above")
@@ -413,6 +418,16 @@ impl State {
     fn end(&mut self, id: &OutsideTask) {
         if let Some(lease) = self.leases.remove(id) {
             self.ends.remove(&(lease.ends, lease.number));
+            self.queue(&lease.queue).lent -= 1;
+        }
+    }
+
+    /// Forgets a queue of which nothing is lent and for which nobody else waits: anybody may ask for any name. It is read from its beginning
+    /// again when it is asked for.
+    fn forget_if_idle(&mut self, name: &str, news: &Arc<Notify>) {
+        let waits_here_only = Arc::strong_count(news) == 2;
+        if self.queues.get(name).is_some_and(|queue| queue.lent == 0 && queue.returned.is_empty()) && waits_here_only {
+            self.queues.remove(name);
         }
     }
 }
