@@ -1,4 +1,5 @@
-# The same words here, in CI and in the README. Each does its whole job on a fresh machine with Rust and a C compiler.
+# The same words here, in CI and in the README. Each does its whole job on a fresh machine with Rust and a C compiler; the tests run an example in
+# Python too.
 
 SEEDS ?= 1000
 FIRST ?= 0

@@ -7,6 +7,7 @@ mod bench;
 mod definitions;
 mod json;
 mod run;
+mod serve;
 mod simulate;
 mod usage;
 mod validate;
@@ -37,6 +38,8 @@ struct CommandLine {
 enum Command {
     /// Run a workflow file here and now, on an embedded store
     Run(run::Arguments),
+    /// Serve the HTTP API on a store
+    Serve(serve::Arguments),
     /// Run your workflow through random crashes, delays and repeats
     Simulate(simulate::Arguments),
     /// Check files of definitions and say everything that is wrong
@@ -54,6 +57,7 @@ enum Command {
 const EXAMPLES: &str = "\
 Examples:
   steadfast run examples/graphs/hello.yaml     a workflow, here and now
+  steadfast serve --store steadfast.db         the HTTP API, on 127.0.0.1:7400
   steadfast validate examples/graphs           what is wrong with definitions
   steadfast bench all --short                  everything, in half a minute
   steadfast bench turns --concurrency 1,1024   durable turns a second
@@ -67,6 +71,7 @@ fn main() -> ExitCode {
     write_logs();
     let done = match command {
         Command::Run(arguments) => run::run(&arguments),
+        Command::Serve(arguments) => serve::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Validate(arguments) => validate::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments).map(|()| ExitCode::SUCCESS),

@@ -14,14 +14,14 @@ const INTERRUPTED: u8 = 130;
 const TERMINATED: u8 = 143;
 
 /// Listens for signals that end the process.
-pub(super) struct Interruption {
+pub(crate) struct Interruption {
     hangup: Signal,
     interrupt: Signal,
     terminate: Signal,
 }
 
 impl Interruption {
-    pub(super) fn listen() -> io::Result<Self> {
+    pub(crate) fn listen() -> io::Result<Self> {
         Ok(Self {
             hangup: signal(SignalKind::hangup())?,
             interrupt: signal(SignalKind::interrupt())?,
@@ -30,7 +30,7 @@ impl Interruption {
     }
 
     /// The exit code of the next one.
-    pub(super) async fn next(&mut self) -> u8 {
+    pub(crate) async fn next(&mut self) -> u8 {
         tokio::select! {
             _ = self.hangup.recv() => HUNG_UP,
             _ = self.interrupt.recv() => INTERRUPTED,

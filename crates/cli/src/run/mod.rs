@@ -6,7 +6,7 @@
 
 mod asked;
 mod follow;
-mod interruption;
+pub(crate) mod interruption;
 mod means;
 mod outcome;
 mod place;

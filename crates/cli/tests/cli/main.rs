@@ -11,6 +11,7 @@ mod killed;
 mod means;
 mod resume;
 mod run;
+mod serve;
 mod simulate;
 mod terminal;
 mod usage;

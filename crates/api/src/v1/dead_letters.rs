@@ -1,0 +1,44 @@
+//! Dead letters on the wire.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::Value;
+
+/// `GET`: list.
+pub const DEAD_LETTERS: &str = "/v1/dead-letters";
+/// `DELETE`: throw one away.
+pub const DEAD_LETTER: &str = "/v1/dead-letters/{id}";
+/// `POST`: try one again.
+pub const REDRIVE: &str = "/v1/dead-letters/{id}/redrive";
+
+/// A part of the list of dead letters.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct DeadLetters {
+    /// By shard, the oldest first.
+    pub items: Vec<DeadLetter>,
+    /// Where the next part begins, if there is one.
+    pub next_cursor: Option<String>,
+}
+
+/// An input that was given up.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct DeadLetter {
+    /// Its id.
+    #[schema(example = "16-3-42")]
+    pub id: String,
+    /// Whose input it was: `kind:name`.
+    pub actor: String,
+    /// The input; `null` when it cannot be read.
+    #[schema(value_type = Option<serde_json::Value>)]
+    pub input: Option<Value>,
+    /// Why it cannot be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreadable: Option<String>,
+    /// Why the last try failed.
+    pub error: String,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// When it was given up.
+    pub at: String,
+}
