@@ -11,10 +11,10 @@ SCENARIO ?= all
 run:
 	cargo run --locked --release --quiet -p steadfast-cli -- run examples/graphs/research.yaml
 
-## Everything that can fail.
+## Everything that can fail; examples are built with the tests.
 test:
 	INSTA_UPDATE=no cargo test --locked --workspace
-	cargo run --locked --quiet -p steadfast --example counter
+	$${CARGO_TARGET_DIR:-target}/debug/examples/counter
 
 ## Form: formatting, lints (which also keep `core` pure), documentation.
 check:
