@@ -13,8 +13,8 @@ use steadfast_core::graph::task_input::TaskInput;
 use steadfast_core::ids::{ActorId, Sequence, TaskId};
 use steadfast_core::json::Json;
 use steadfast_core::limits;
-use steadfast_store::StoreError;
 use steadfast_store::rows::TaskRow;
+use steadfast_store::{Reader, StoreError};
 use tokio::sync::Notify;
 
 use super::dispatcher::bounded;
@@ -175,6 +175,7 @@ impl Desk {
                 return;
             }
             desk.take_back(&mut state);
+            state.queues.retain(|_, queue| !queue.is_idle());
         }
     }
 
@@ -217,7 +218,6 @@ impl Desk {
             let (lent, next_end) = self.lend(ask)?;
             let now = Instant::now();
             if !lent.is_empty() || now >= until {
-                self.lock().forget_if_idle(&ask.queue, &news);
                 return Ok(lent);
             }
             let wake = next_end.map_or(until, |end| end.min(until));
@@ -238,22 +238,7 @@ impl Desk {
         let queue = state.queue(&ask.queue);
         let max = ask.max.clamp(1, limits::WAITING_ROWS_PER_READ);
         // Read under the lock: two who ask at once must not get the same task. It is at most a page.
-        let rows = self.readers.with(|reader| {
-            let mut rows = Vec::new();
-            while rows.len() < max
-                && let Some((sequence, id)) = queue.returned.pop_first()
-            {
-                rows.extend(reader.task(&id.actor, &id.task)?.filter(|row| row.sequence == sequence));
-            }
-            if queue.may_have_more && rows.len() < max {
-                let room = max - rows.len();
-                let more = reader.tasks_of_workers(&ask.queue, queue.last, room)?;
-                queue.may_have_more = more.len() == room;
-                queue.last = more.last().map(|row| row.sequence).or(queue.last);
-                rows.extend(more);
-            }
-            Ok::<_, StoreError>(rows)
-        })??;
+        let rows = self.readers.with(|reader| queue.take(reader, &ask.queue, max))??;
         let lent = rows.into_iter().filter_map(|row| self.lend_one(&mut state, ask, row)).collect();
         Ok((lent, state.ends.first_key_value().map(|((end, _), _)| *end)))
     }
@@ -421,14 +406,36 @@ impl State {
             self.queue(&lease.queue).lent -= 1;
         }
     }
+}
 
-    /// Forgets a queue of which nothing is lent and for which nobody else waits: anybody may ask for any name. It is read from its beginning
-    /// again when it is asked for.
-    fn forget_if_idle(&mut self, name: &str, news: &Arc<Notify>) {
-        let waits_here_only = Arc::strong_count(news) == 2;
-        if self.queues.get(name).is_some_and(|queue| queue.lent == 0 && queue.returned.is_empty()) && waits_here_only {
-            self.queues.remove(name);
+impl Queue {
+    /// The next tasks, at most `max`: those that came back first. When the store fails, nothing is taken.
+    fn take(&mut self, reader: &dyn Reader, name: &str, max: usize) -> Result<Vec<TaskRow>, StoreError> {
+        let (mut rows, mut looked_at) = (Vec::new(), 0);
+        for (sequence, id) in &self.returned {
+            if rows.len() == max {
+                break;
+            }
+            rows.extend(reader.task(&id.actor, &id.task)?.filter(|row| row.sequence == *sequence));
+            looked_at += 1;
         }
+        if self.may_have_more && rows.len() < max {
+            let room = max - rows.len();
+            let more = reader.tasks_of_workers(name, self.last, room)?;
+            self.may_have_more = more.len() == room;
+            self.last = more.last().map(|row| row.sequence).or(self.last);
+            rows.extend(more);
+        }
+        for _ in 0..looked_at {
+            self.returned.pop_first();
+        }
+        Ok(rows)
+    }
+
+    /// Whether nothing is known of it that is not on disk, and nobody waits: anybody may ask for any name, so it is forgotten then, and read from its
+    /// beginning when it is asked for again.
+    fn is_idle(&self) -> bool {
+        self.lent == 0 && self.returned.is_empty() && Arc::strong_count(&self.news) == 1
     }
 }
 

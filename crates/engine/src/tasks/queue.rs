@@ -59,7 +59,7 @@ impl TaskQueue {
             cursor.is_behind = true;
         } else {
             cursor.last = Some(task.sequence);
-            if self.is_ours(&task.executor) {
+            if is_ours(self.has_desk, &task.executor) {
                 self.waiting.push(task);
             }
         }
@@ -69,10 +69,6 @@ impl TaskQueue {
     #[must_use]
     pub fn without_outside_work(self) -> Self {
         Self { has_desk: true, ..self }
-    }
-
-    fn is_ours(&self, executor: &str) -> bool {
-        !(self.has_desk && outside_queue(executor).is_some())
     }
 
     /// Takes a task out of the line, if it is there. One that waits on disk needs no word: its row is gone, and it cannot have been read since.
@@ -121,14 +117,19 @@ impl TaskQueue {
                 cursor.is_behind = rows.len() == room;
                 cursor.last = rows.last().map(|row| row.sequence).or(cursor.last);
                 // A task of an unknown kind of actor stays on disk: nobody could take its result.
-                let is_ours = |row: &&TaskRow| !(self.has_desk && outside_queue(&row.executor).is_some());
-                for row in rows.iter().filter(|row| kinds.knows(&row.actor)).filter(is_ours) {
+                let is_wanted = |row: &&TaskRow| kinds.knows(&row.actor) && is_ours(self.has_desk, &row.executor);
+                for row in rows.iter().filter(is_wanted) {
                     self.waiting.push(TaskStart::of(row, gather.attempt_of(row.sequence)));
                 }
             }
         }
         Ok(())
     }
+}
+
+/// Whether a task is run from here, and not lent to a worker outside.
+fn is_ours(has_desk: bool, executor: &str) -> bool {
+    !(has_desk && outside_queue(executor).is_some())
 }
 
 /// Tasks in line, first in, first out, each of which can leave the line at any place: ten thousands may be cancelled in one turn.
