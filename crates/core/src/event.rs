@@ -2,7 +2,7 @@
 //!
 //! Owns the envelope; what happened (`data`) belongs to the actor that says so.
 
-use std::sync::Arc;
+use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ pub struct Event {
     pub at: Timestamp,
     /// What happened, as `noun.verb`.
     #[serde(rename = "type")]
-    pub event_type: Arc<str>,
+    pub event_type: Cow<'static, str>,
     /// The facts.
     pub data: Json,
 }

@@ -3,6 +3,7 @@
 //! Owns encoding and decoding. A value is encoded once, in the turn that makes it, and then shared: the
 //! same text goes to the overlay, the batch and the disk without being copied or parsed again.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::{fmt, io};
 
@@ -15,6 +16,9 @@ use crate::limits;
 /// JSON text. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Json(Arc<str>);
+
+/// A buffer for encoding that has grown beyond this is not kept.
+const BUFFER_KEPT_BYTES: usize = 64 * 1024;
 
 /// A value that could not be turned into JSON text, or text that is not JSON.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -32,7 +36,18 @@ impl JsonError {
 impl Json {
     /// Encodes `value`.
     pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Self, JsonError> {
-        serde_json::to_string(value).map(|text| Self(text.into())).map_err(|e| JsonError(e.to_string()))
+        // Most values are small and made by the thousand: they are written to a buffer that is there already, and copied once.
+        thread_local! {
+            static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+        }
+        let mut buffer = BUFFER.take();
+        buffer.clear();
+        let written = serde_json::to_writer(&mut buffer, value).map_err(|e| JsonError(e.to_string()));
+        let text = written.map(|()| Self(str::from_utf8(&buffer).expect("JSON text is UTF-8").into()));
+        if buffer.capacity() <= BUFFER_KEPT_BYTES {
+            BUFFER.set(buffer);
+        }
+        text
     }
 
     /// Encodes `value`, giving up as soon as the text is longer than a value may be: parts of a value are shared, so

@@ -2,6 +2,7 @@
 //!
 //! Owns their fields. These are not the types that actors see: a row keeps what a store must, in the version that it has.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use steadfast_core::ids::{ActorId, RequestId, Sequence, TaskId};
@@ -102,7 +103,7 @@ pub struct EventRow {
     /// When it happened.
     pub at: Timestamp,
     /// What happened.
-    pub event_type: Arc<str>,
+    pub event_type: Cow<'static, str>,
     /// The facts.
     pub data: Json,
 }

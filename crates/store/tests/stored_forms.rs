@@ -103,7 +103,7 @@ fn everything() -> Batch {
     };
     writes.remember_request(request("start-42", Some(json(r#"{"ok":true}"#))));
     writes.remember_request(request("wait-42", None));
-    let event = |sequence, kind: &str| EventRow {
+    let event = |sequence, kind: &'static str| EventRow {
         actor: order.clone(),
         sequence,
         at: Timestamp(1_763_000_000_000),

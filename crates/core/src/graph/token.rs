@@ -65,6 +65,9 @@ pub struct Token {
     /// When it arrived at a join.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrived_at: Option<Timestamp>,
+    /// Whether it has no row of its own, as the first token of a branch.
+    #[serde(skip)]
+    pub(in crate::graph) shares_row: bool,
 }
 
 /// How often transitions were taken, by their place in the workflow.
@@ -274,6 +277,7 @@ mod tests {
             created_at: Timestamp(0),
             updated_at: Timestamp(0),
             arrived_at: None,
+            shares_row: false,
         };
         let refused = token.change(Status::Pending, Timestamp(5)).unwrap_err();
         assert_eq!(refused.to_string(), "token 1 cannot go from completed to pending");

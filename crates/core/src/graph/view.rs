@@ -2,7 +2,8 @@
 //!
 //! Owns the form in which a run, its tokens and its events are shown. Reads rows that are on disk; never takes part in a turn.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::protocol::{Outcome, Pins, RunStatus};
 use super::state::artifacts::{ARTIFACTS, Artifact};
 use super::state::groups::{ARRIVALS, CLOSED, Closed};
-use super::state::tokens::TOKENS;
+use super::state::tokens::{ALIKE, Alike, TOKENS, after_arrival};
 use super::state::{context, run};
 use super::token::{Status, Token, TokenId};
 use crate::event::Event;
@@ -111,7 +112,7 @@ pub struct EventView {
     pub at: String,
     /// What happened.
     #[serde(rename = "type")]
-    pub event_type: Arc<str>,
+    pub event_type: Cow<'static, str>,
     /// The run.
     pub run_id: String,
     /// The run at the top of its tree.
@@ -183,6 +184,7 @@ pub fn run(storage: &dyn Storage, id: &str) -> Result<Option<RunView>, TurnError
 
 /// All tokens of a run that are written so far, by their numbers. Those of branches are set aside when their group is opened.
 pub fn tokens(storage: &dyn Storage) -> Result<Vec<TokenView>, TurnError> {
+    let alike: Vec<(String, Alike)> = all(storage, ALIKE)?;
     let mut tokens: Vec<Token> = all(storage, TOKENS)?.into_iter().map(|(_, token)| token).collect();
     /// What of an arrival is shown: what it brings may be large.
     #[derive(Deserialize)]
@@ -192,6 +194,8 @@ pub fn tokens(storage: &dyn Storage) -> Result<Vec<TokenView>, TurnError> {
     let at_joins: Vec<(String, Arrived)> = all(storage, ARRIVALS)?;
     // Rows are read one by one, so how a group instance was closed is read after those that have arrived in it.
     let closed: BTreeMap<String, Closed> = all(storage, CLOSED)?.into_iter().collect();
+    let shared = sharing_rows(&alike, &tokens, at_joins.iter().map(|(_, arrived)| &arrived.token));
+    tokens.extend(shared);
     for (key, Arrived { mut token }) in at_joins {
         let closed = key.split_once('/').and_then(|(group, _)| closed.get(group));
         if let Some(Closed { arrivals, at }) = closed {
@@ -201,6 +205,23 @@ pub fn tokens(storage: &dyn Storage) -> Result<Vec<TokenView>, TurnError> {
     }
     tokens.sort_unstable_by_key(|token| token.id);
     Ok(tokens.into_iter().map(TokenView::from).collect())
+}
+
+/// Tokens that have no row of their own, as they are with these in their own rows and these at joins.
+fn sharing_rows<'a>(
+    alike: &[(String, Alike)],
+    with_rows: &[Token],
+    at_joins: impl Iterator<Item = &'a Token>,
+) -> Vec<Token> {
+    let with_rows: BTreeSet<TokenId> = with_rows.iter().map(|token| token.id).collect();
+    let arrived: BTreeMap<TokenId, &Token> =
+        at_joins.filter_map(|token| token.parent.map(|parent| (parent, token))).collect();
+    let all = alike.iter().flat_map(|(_, alike)| alike.all()).filter(|token| !with_rows.contains(&token.id));
+    let as_it_is = |token: Token| {
+        let arrived = arrived.get(&token.id).copied();
+        after_arrival(token, arrived)
+    };
+    all.map(as_it_is).collect()
 }
 
 /// The run's `state` and `output`, outside of all branches, by their full names.

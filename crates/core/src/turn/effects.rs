@@ -2,6 +2,7 @@
 //!
 //! Owns the collection of effects and their bounds; never carries one out.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::{TurnError, Writes, within};
@@ -79,7 +80,7 @@ pub struct Dispatch {
 #[derive(Debug)]
 pub struct Emit {
     /// What happened, as `noun.verb`.
-    pub event_type: Arc<str>,
+    pub event_type: Cow<'static, str>,
     /// The facts.
     pub data: Json,
 }
@@ -148,10 +149,10 @@ impl Effects {
         self.tasks.push(TaskChange::Cancel(task));
     }
 
-    pub(super) fn emit(&mut self, event_type: &str, data: Json) -> Result<(), TurnError> {
+    pub(super) fn emit(&mut self, event_type: Cow<'static, str>, data: Json) -> Result<(), TurnError> {
         self.account("number of bytes of an event", &data)?;
         within("number of bytes of an event's type", event_type.len(), limits::ID_BYTES_MAX, "ID_BYTES_MAX")?;
-        self.events.push(Emit { event_type: event_type.into(), data });
+        self.events.push(Emit { event_type, data });
         Ok(())
     }
 

@@ -12,6 +12,7 @@ pub use effects::{AlarmChange, Dispatch, Effects, Emit, Listing, Reply, Send, Ta
 pub use input::{DeadLetter, FailedInput, Input, Message, Request, Sender, TaskResult};
 pub use storage::{Entries, Storage, Writes, prefix_end, scan_over};
 
+use std::borrow::Cow;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -197,8 +198,12 @@ impl<'a> Turn<'a> {
     }
 
     /// Adds an event to the actor's history.
-    pub fn emit<T: Serialize + ?Sized>(&mut self, event_type: &str, data: &T) -> Result<(), TurnError> {
-        self.effects.emit(event_type, Json::encode(data)?)
+    pub fn emit<T: Serialize + ?Sized>(
+        &mut self,
+        event_type: impl Into<Cow<'static, str>>,
+        data: &T,
+    ) -> Result<(), TurnError> {
+        self.effects.emit(event_type.into(), Json::encode(data)?)
     }
 
     /// Shows the actor in the list of runs, in place of how it was shown before.

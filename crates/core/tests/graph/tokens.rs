@@ -117,3 +117,28 @@ nodes: { a: { wait: { signal: s } } }
     let expected = ["completed", "dispatched", "waiting_for_signal", "sleeping", "waiting_for_subworkflow", "retrying"];
     assert_eq!(world.tokens("r").iter().map(|token| token.status.name()).collect::<Vec<_>>(), expected);
 }
+
+#[test]
+fn first_tokens_share_a_row_while_nothing_happens_to_them_but_that_their_branches_arrive() {
+    let workflow = r#"
+nodes: { a: {}, b: { run: { function: f }, retry: { delay: 1h, max_delay: 1h } }, c: {} }
+transitions: [{ from: a, to: b, spawn: 4, group: g }, { from: b, to: c, join: { group: g } }]
+"#;
+    let mut world = World::with(workflow);
+    world.start("r", "w", json!({}));
+    world.pass(1_000);
+    world.answer("r", "b", json!(1));
+    world.fail("r", "b", Failure::retryable(FailureKind::TaskFailed, "no"));
+    assert_eq!(world.keys("r", "alike/").len(), 1);
+    let own_rows: Vec<u64> = rows(&world).iter().map(|token| token.id.0).collect();
+    assert_eq!(own_rows, [1, 3], "the one outside, and the one to be tried again");
+    assert_eq!(world.at("r", "b"), ["completed", "retrying", "dispatched", "dispatched"]);
+    let first_tokens = world.tokens("r").into_iter().filter(|token| &*token.node == "b");
+    let shown: Vec<(u64, String, String)> =
+        first_tokens.map(|token| (token.id.0, token.path.to_string(), token.updated_at)).collect();
+    let (begun, later) = ("1970-01-01T00:16:40.000Z".to_owned(), "1970-01-01T00:16:41.000Z".to_owned());
+    assert_eq!(shown[0], (2, "root/g:0".to_owned(), later));
+    assert_eq!(shown[3], (5, "root/g:3".to_owned(), begun));
+    world.cancel("r", "enough");
+    assert_eq!(world.at("r", "b"), ["completed", "cancelled", "cancelled", "cancelled"]);
+}

@@ -149,7 +149,7 @@ fn apply(turn: &mut Turn<'_>, effects: Effects) -> Result<(), TurnError> {
         }
     }
     for event in events {
-        turn.emit(&event.event_type, &event.data)?;
+        turn.emit(event.event_type, &event.data)?;
     }
     for Reply { to, body } in replies {
         turn.reply(&to, &body)?;

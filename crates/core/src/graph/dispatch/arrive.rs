@@ -97,6 +97,12 @@ impl Coordinator<'_, '_> {
         joins.map(|transition| self.depth_of_group(token, transition)).collect()
     }
 
+    /// Whether all that follows from a token is that its own branch arrives: then its arrival tells that it is done.
+    pub(super) fn only_arrives(&mut self, token: &Token, decisions: &[Decision]) -> bool {
+        let [Decision::CheckSynchronization { transition, .. }] = decisions else { return false };
+        self.depth_of_group(token, *transition).is_ok_and(|depth| depth + 1 == token.lineage.len())
+    }
+
     /// How deep in the token's lineage the innermost instance of the join's group is.
     fn depth_of_group(&mut self, token: &Token, transition: usize) -> Result<usize, Trouble> {
         let wanted = self.transition(transition).join.as_ref().map(|join| join.group.clone());

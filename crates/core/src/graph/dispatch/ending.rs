@@ -41,7 +41,7 @@ impl Coordinator<'_, '_> {
         self.rows.kept.progress.ending = Some(outcome);
         for ready in std::mem::take(&mut self.ready) {
             match ready {
-                Ready::Enter(token) => self.rows.save_token(&token)?,
+                Ready::Enter(mut token) => self.rows.save_token(&mut token)?,
                 Ready::Open(_) => {}
             }
         }

@@ -155,7 +155,7 @@ impl Coordinator<'_, '_> {
         self.rows.turn.dispatch(&task_name(token), &executor, &input)?;
         self.handed_over += 1;
         token.change(Status::Dispatched, self.rows.turn.now())?;
-        self.rows.save_token(token)?;
+        self.rows.save_begun_token(token)?;
         Ok(self.emit_dispatched(token, &executor)?)
     }
 

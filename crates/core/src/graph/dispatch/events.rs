@@ -113,7 +113,7 @@ impl Serialize for Paths<'_> {
 }
 
 impl Coordinator<'_, '_> {
-    pub(super) fn emit<T: Serialize>(&mut self, event_type: &str, data: &T) -> Result<(), TurnError> {
+    pub(super) fn emit<T: Serialize>(&mut self, event_type: &'static str, data: &T) -> Result<(), TurnError> {
         self.rows.turn.emit(event_type, data)
     }
 

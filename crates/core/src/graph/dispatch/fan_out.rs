@@ -119,6 +119,7 @@ impl Coordinator<'_, '_> {
             created_at: now,
             updated_at: now,
             arrived_at: None,
+            shares_row: false,
         };
         self.emit_created(&token)?;
         Ok(token)
@@ -226,7 +227,8 @@ impl Coordinator<'_, '_> {
         if !is_last {
             self.ready.push(Ready::Open(id));
         }
-        let token = self.create_as(first, new)?;
+        let mut token = self.create_as(first, new)?;
+        token.shares_row = true;
         self.rows.begin_branch(place, first);
         self.ready.push(Ready::Enter(Box::new(token)));
         Ok(())

@@ -94,11 +94,22 @@ impl Coordinator<'_, '_> {
     /// Puts the result into the context, completes the token and goes on from it.
     pub(super) fn complete(&mut self, token: &mut Token, result: &Value) -> Result<(), Trouble> {
         self.apply_output(token, result)?;
+        let was_begun = token.status != Status::Pending;
         self.change_status(token, Status::Completed)?;
-        self.rows.save_token(token)?;
         self.emit_ended(token, None)?;
-        let decisions = self.decide_routing(token, Outcome::Success, Some(result))?;
-        self.follow(token, &decisions, Some(result), None)
+        let decisions = self.decide_routing(token, Outcome::Success, Some(result));
+        let is_told = token.shares_row && decisions.as_ref().is_ok_and(|decisions| self.only_arrives(token, decisions));
+        match is_told {
+            false => self.rows.save_token(token)?,
+            true if was_begun => {}
+            true => self.rows.share_row(token)?,
+        }
+        let followed = self.follow(token, &decisions?, Some(result), None);
+        // Maybe nothing has arrived that would tell that it is done.
+        if is_told && followed.is_err() {
+            self.rows.save_token(token)?;
+        }
+        followed
     }
 
     /// What the node's `output:` writes.

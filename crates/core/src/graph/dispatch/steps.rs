@@ -29,11 +29,11 @@ impl Coordinator<'_, '_> {
         while !self.is_full() && self.may_begin_work() {
             let Some(ready) = self.ready.pop() else { return Ok(()) };
             match ready {
-                Ready::Enter(token) => {
+                Ready::Enter(mut token) => {
                     self.entered += 1;
                     if self.is_over_around(&token.lineage)? {
                         // It is in its branch's list, and is cancelled with the rest of it.
-                        self.rows.save_token(&token)?;
+                        self.rows.save_token(&mut token)?;
                     } else {
                         self.attempt_with(*token, |this, token| this.enter(token))?;
                     }
@@ -60,8 +60,8 @@ impl Coordinator<'_, '_> {
     pub(super) fn put_off(&mut self) -> Result<(), TurnError> {
         for ready in std::mem::take(&mut self.ready).into_iter().rev() {
             let step = match ready {
-                Ready::Enter(token) => {
-                    self.rows.save_token(&token)?;
+                Ready::Enter(mut token) => {
+                    self.rows.save_token(&mut token)?;
                     Step::Enter(token.id)
                 }
                 Ready::Open(group) => Step::Open(group),

@@ -134,7 +134,7 @@ impl Coordinator<'_, '_> {
                 cancelled += 1;
                 self.call_off(&token)?;
                 self.change_status(&mut token, Status::Cancelled)?;
-                self.rows.save_token(&token)?;
+                self.rows.save_token(&mut token)?;
                 self.emit_ended(&token, None)?;
             }
         }

@@ -20,6 +20,7 @@ use super::token::{GroupId, Token, TokenId};
 use context::ContextCache;
 use groups::{ArrivalsCache, Branch, Group, ItemsCache};
 use run::{Facts, Progress};
+use tokens::Alike;
 
 /// The largest number in a key.
 pub(in crate::graph) const TOKEN_NUMBER_MAX: u64 = 9_999_999_999;
@@ -91,6 +92,8 @@ pub(super) struct Rows<'c, 't> {
     pub(super) kept: &'c mut Kept,
     changed_groups: BTreeSet<GroupId>,
     changed_branches: BTreeSet<(GroupId, u64)>,
+    /// Tokens of this turn that share a row, which is not among the turn's effects yet.
+    alike: Option<Alike>,
     /// What branches have written that is not among the turn's effects yet.
     unsaved_bytes: usize,
 }
@@ -116,7 +119,8 @@ impl<'c, 't> Rows<'c, 't> {
         if kept.branches.len() > TOKENS_KEPT_MAX {
             kept.branches.clear();
         }
-        Self { turn, kept, changed_groups: BTreeSet::new(), changed_branches: BTreeSet::new(), unsaved_bytes: 0 }
+        let (changed_groups, changed_branches) = (BTreeSet::new(), BTreeSet::new());
+        Self { turn, kept, changed_groups, changed_branches, alike: None, unsaved_bytes: 0 }
     }
 
     /// About how much this turn writes.
@@ -127,6 +131,7 @@ impl<'c, 't> Rows<'c, 't> {
     /// Writes what was changed, so that a scan sees it too.
     pub(super) fn flush(&mut self) -> Result<(), TurnError> {
         self.unsaved_bytes = 0;
+        self.flush_alike()?;
         for id in std::mem::take(&mut self.changed_groups) {
             if let Some(group) = self.kept.groups.get(&id) {
                 self.turn.put(&groups::group_key(id), group)?;

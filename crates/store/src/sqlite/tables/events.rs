@@ -3,8 +3,8 @@
 //! What a commit adds to one history is written as few rows, each a list: a run with a thousand branches has eight thousand
 //! events, and a row of its own would cost each several times its text. People read the view `events`, with a row for each.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use rusqlite::{CachedStatement, Connection};
 use serde::Deserialize;
@@ -41,7 +41,7 @@ const ROW_BYTES: usize = 16 * 1024;
 struct Entry {
     at: u64,
     #[serde(rename = "type")]
-    event_type: Arc<str>,
+    event_type: Cow<'static, str>,
     data: Json,
 }
 
