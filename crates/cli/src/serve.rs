@@ -1,6 +1,7 @@
 //! `steadfast serve`: the HTTP API on a store, until a signal ends it.
 //!
-//! Owns the course of the command: listen, open, serve, stop. What is served is in [`steadfast_server`]. Start reading at [`run`].
+//! Owns the course of serving, for this command and for `dev`: listen, open, serve, stop. What is served is in [`steadfast_server`]. Start reading at
+//! [`run`].
 
 use std::fs;
 use std::io::{self, Write};
@@ -56,38 +57,65 @@ SIGTERM and Ctrl-C finish what runs, within a grace time; what is not done by th
 /// How long tasks have to end when the server does.
 const GRACE: Duration = Duration::from_secs(10);
 
+/// What is served, and where.
+pub(crate) struct Service {
+    pub(crate) listen: SocketAddr,
+    pub(crate) access: Access,
+    pub(crate) store: PathBuf,
+    pub(crate) commands: Commands,
+}
+
 /// Serves until a signal comes.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let access = access(arguments)?;
-    let store = store(&arguments.store)?;
+    let service = Service {
+        listen: arguments.listen,
+        access: access(arguments)?,
+        store: store(&arguments.store)?,
+        commands: if arguments.allow_command { Commands::Allowed } else { Commands::Refused },
+    };
+    let store = service.store.clone();
+    serve(service, async |address, _| {
+        tell(arguments, address, &store)?;
+        std::future::pending().await
+    })
+}
+
+/// Serves until a signal comes, and does `beside` meanwhile, which begins when everything is open. If that ends, so does the server.
+pub(crate) fn serve(
+    service: Service,
+    beside: impl AsyncFnOnce(SocketAddr, &Engine) -> anyhow::Result<()>,
+) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let ended = runtime.block_on(session(arguments, access, &store));
+    let ended = runtime.block_on(session(service, beside));
     // Whatever a task left on it is not waited for.
     runtime.shutdown_background();
     ended
 }
 
-async fn session(arguments: &Arguments, access: Access, store: &Path) -> anyhow::Result<ExitCode> {
+async fn session(
+    service: Service,
+    beside: impl AsyncFnOnce(SocketAddr, &Engine) -> anyhow::Result<()>,
+) -> anyhow::Result<ExitCode> {
     let mut interruption = Interruption::listen()?;
     // First: with a wrong address the store is not touched.
-    let server = Server::bind(arguments.listen, access).await.map_err(told_as_usage)?;
-    let commands = if arguments.allow_command { Commands::Allowed } else { Commands::Refused };
-    let settings = effects::Settings { commands, ..effects::Settings::default() };
-    let engine = Engine::open(store)?.effects(settings).graphs().start()?;
-    let told = tell(arguments, server.address(), store);
-    if told.is_ok() {
-        server
-            .run(&engine, async {
-                let _code = interruption.next().await;
-            })
-            .await;
-    }
+    let server = Server::bind(service.listen, service.access).await.map_err(told_as_usage)?;
+    let settings = effects::Settings { commands: service.commands, ..effects::Settings::default() };
+    let engine = Engine::open(&service.store)?.effects(settings).graphs().start()?;
+    let address = server.address();
+    let mut ended = Ok(());
+    let until_stopped = async {
+        tokio::select! {
+            _code = interruption.next() => {}
+            result = beside(address, &engine) => ended = result,
+        }
+    };
+    server.run(&engine, until_stopped).await;
     let code = tokio::select! {
         () = engine.stop(GRACE) => ExitCode::SUCCESS,
         // Asked twice: the store is as after a crash, which is no harm to it.
         code = interruption.next() => ExitCode::from(code),
     };
-    told.map(|()| code).map_err(Into::into)
+    ended.map(|()| code)
 }
 
 fn tell(arguments: &Arguments, address: SocketAddr, store: &Path) -> io::Result<()> {
