@@ -98,6 +98,12 @@ impl Files {
         self.reads.into_iter().flat_map(|read| read.definitions).collect()
     }
 
+    /// The definitions of files without errors. One that is right, beside others that are not, may not be meant yet.
+    pub(crate) fn into_good_definitions(self) -> Vec<Parsed> {
+        let is_good = |read: &Read| read.problems.iter().all(|problem| problem.severity != Severity::Error);
+        self.reads.into_iter().filter(is_good).flat_map(|read| read.definitions).collect()
+    }
+
     /// The definitions that are right, with their files.
     pub(crate) fn listed<'a>(&'a self) -> Vec<Listed<'a>> {
         let pairs = self.names.iter().zip(&self.reads);
@@ -150,7 +156,7 @@ pub(crate) fn counted<N: std::fmt::Display + PartialEq + From<u8>>(count: N, thi
 }
 
 /// A file itself, or the definitions directly in a folder.
-fn files_of(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
+pub(crate) fn files_of(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }

@@ -1,5 +1,49 @@
 //! JSON for people: the same text, with lines and indentation.
 
+use std::io::Write;
+
+use serde::Serialize;
+
+/// Writes a document for `--json`, with lines and indentation.
+pub(crate) fn print<T: Serialize>(out: &mut dyn Write, document: &T) -> anyhow::Result<()> {
+    writeln!(out, "{}", indented(&serde_json::to_string(document)?))?;
+    Ok(())
+}
+
+/// Writes a document as a line of its own.
+pub(crate) fn print_line<T: Serialize>(out: &mut dyn Write, document: &T) -> anyhow::Result<()> {
+    writeln!(out, "{}", on_a_line(document)?)?;
+    Ok(())
+}
+
+/// Line ends in JSON are outside of its texts, where they mean as much as spaces.
+fn on_a_line<T: Serialize>(document: &T) -> serde_json::Result<String> {
+    Ok(serde_json::to_string(document)?.replace(['\r', '\n'], " "))
+}
+
+/// Writes a list as the API has it, item by item, so that it may be longer than what is held at once.
+pub(crate) struct List {
+    has_items: bool,
+}
+
+impl List {
+    pub(crate) fn begin(out: &mut dyn Write) -> std::io::Result<Self> {
+        write!(out, "{{\"items\":[")?;
+        Ok(Self { has_items: false })
+    }
+
+    pub(crate) fn item<T: Serialize>(&mut self, out: &mut dyn Write, item: &T) -> anyhow::Result<()> {
+        let between = if std::mem::replace(&mut self.has_items, true) { ",\n" } else { "\n" };
+        write!(out, "{between}{}", on_a_line(item)?)?;
+        Ok(())
+    }
+
+    pub(crate) fn end(self, out: &mut dyn Write, next_cursor: Option<&str>) -> anyhow::Result<()> {
+        writeln!(out, "\n],\"next_cursor\":{}}}", serde_json::to_string(&next_cursor)?)?;
+        Ok(())
+    }
+}
+
 /// How far each level is indented.
 const INDENT: &str = "  ";
 

@@ -3,18 +3,31 @@
 //! Owns the command line: what may be typed, the exit codes (0 done, 1 failed, 2 usage) and how an error looks. Never does the work
 //! itself: each command has its own module. Start reading at [`Command`].
 
+mod apply;
 mod bench;
+mod clock;
+mod completions;
+mod connection;
+mod dead_letters;
 mod definitions;
+mod dev;
 mod json;
+mod progress;
 mod run;
+mod runs;
+mod screen;
 mod serve;
+mod signal;
 mod simulate;
+mod start;
+mod table;
 mod usage;
 mod validate;
+mod value;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -38,14 +51,28 @@ struct CommandLine {
 enum Command {
     /// Run a workflow file here and now, on an embedded store
     Run(run::Arguments),
+    /// Serve the definitions of a folder on this machine, and apply them whenever they change
+    Dev(dev::Arguments),
     /// Serve the HTTP API on a store
     Serve(serve::Arguments),
+    /// Store definitions on a server
+    Apply(apply::Arguments),
+    /// Start a run on a server
+    Start(start::Arguments),
+    /// List, show and control the runs of a server
+    Runs(runs::Arguments),
+    /// Send a signal to a run of a server
+    Signal(signal::Arguments),
+    /// List, redrive and delete inputs that a server has given up
+    DeadLetters(dead_letters::Arguments),
     /// Run your workflow through random crashes, delays and repeats
     Simulate(simulate::Arguments),
     /// Check files of definitions and say everything that is wrong
     Validate(validate::Arguments),
     /// Measure this machine: durable turns, nesting, sleepers, recovery
     Bench(bench::Arguments),
+    /// Print the script with which a shell completes these commands
+    Completions(completions::Arguments),
     /// One part of a benchmark, in a process of its own.
     #[command(hide = true)]
     BenchChild {
@@ -57,6 +84,8 @@ enum Command {
 const EXAMPLES: &str = "\
 Examples:
   steadfast run examples/graphs/hello.yaml     a workflow, here and now
+  steadfast dev                                a server for the definitions in this folder
+  steadfast start greet --wait                 a run on that server
   steadfast serve --store steadfast.db         the HTTP API, on 127.0.0.1:7400
   steadfast validate examples/graphs           what is wrong with definitions
   steadfast bench all --short                  everything, in half a minute
@@ -71,10 +100,19 @@ fn main() -> ExitCode {
     write_logs();
     let done = match command {
         Command::Run(arguments) => run::run(&arguments),
+        Command::Dev(arguments) => dev::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
+        Command::Apply(arguments) => apply::run(&arguments),
+        Command::Start(arguments) => start::run(&arguments),
+        Command::Runs(arguments) => runs::run(&arguments).map(|()| ExitCode::SUCCESS),
+        Command::Signal(arguments) => signal::run(&arguments).map(|()| ExitCode::SUCCESS),
+        Command::DeadLetters(arguments) => dead_letters::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Simulate(arguments) => simulate::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Validate(arguments) => validate::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments).map(|()| ExitCode::SUCCESS),
+        Command::Completions(arguments) => {
+            completions::run(&arguments, CommandLine::command()).map(|()| ExitCode::SUCCESS)
+        }
         Command::BenchChild { order } => bench::child::work(&order).map(|()| ExitCode::SUCCESS),
     };
     bench::place::end_if_interrupted();

@@ -1,7 +1,8 @@
 //! Which errors are the user's to mend by typing something else.
 //!
-//! Owns the difference between exit codes 1 and 2. Never prints.
+//! Owns the difference between exit codes 1 and 2, and how a note looks.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use steadfast_store::sqlite::OpenError;
@@ -50,6 +51,12 @@ pub(crate) fn is_wrong_usage(error: &anyhow::Error) -> bool {
 /// Whether nobody reads what we print, as after `| head`: then there is nobody to tell.
 pub(crate) fn is_reader_gone(error: &anyhow::Error) -> bool {
     error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+/// Tells something that is neither a result nor an error.
+pub(crate) fn note(text: &str) {
+    // Nobody to tell when stderr is gone.
+    drop(writeln!(std::io::stderr(), "note: {text}"));
 }
 
 pub(crate) fn exit_code(error: &anyhow::Error) -> ExitCode {

@@ -45,10 +45,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     files.check_references(&|_, _| false);
     let mut out = std::io::stdout().lock();
     if arguments.json {
-        let document = Document { problems: files.problems().collect(), definitions: files.listed() };
-        writeln!(out, "{}", json::indented(&serde_json::to_string(&document)?))?;
+        print_document(&files, &mut out)?;
     } else {
         files.tell(&mut out)?;
     }
     Ok(if files.counts().errors == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Writes problems and definitions as one document.
+pub(crate) fn print_document(files: &Files, out: &mut dyn Write) -> anyhow::Result<()> {
+    json::print(out, &Document { problems: files.problems().collect(), definitions: files.listed() })
 }

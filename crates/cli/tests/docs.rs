@@ -3,8 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -39,10 +40,66 @@ fn every_steadfast_command_in_the_readme_runs() {
     let commands: Vec<&str> =
         lines.iter().filter_map(|line| line.strip_prefix("./target/release/steadfast ")).collect();
     assert!(commands.len() >= 3, "{lines:?}");
+    check_commands(&commands, folder.path());
+}
+
+#[test]
+fn every_command_in_the_guide_to_the_command_line_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let guide = read("docs/command-line.md");
+    write_files(&guide, folder.path());
+    let lines = shell_lines(&guide);
+    let commands: Vec<&str> = lines.iter().filter_map(|line| line.strip_prefix("steadfast ")).collect();
+    assert!(commands.len() >= 10 && commands.len() == lines.len(), "{lines:?}");
+    check_commands(&commands, folder.path());
+}
+
+/// Runs the commands one after the other; those that talk to a server talk to the one that `dev` began.
+fn check_commands(commands: &[&str], folder: &Path) {
+    let mut served = None;
     for line in commands {
+        if line.split_whitespace().next() == Some("dev") {
+            served = Some(Served::begin(line, folder));
+            continue;
+        }
         let command = format!("'{}' {line}", env!("CARGO_BIN_EXE_steadfast"));
-        let ended = Command::new("sh").args(["-c", &command]).current_dir(&folder).output().unwrap();
+        let mut command = shell(&command, folder);
+        if let Some(Served { url, .. }) = &served {
+            command.env("STEADFAST_URL", url);
+        }
+        let ended = command.output().unwrap();
         assert!(ended.status.success(), "{line}: {}", String::from_utf8_lossy(&ended.stderr));
+    }
+}
+
+fn shell(line: &str, folder: &Path) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", line]).current_dir(folder).env_remove("STEADFAST_URL").env_remove("STEADFAST_KEY");
+    command
+}
+
+/// What `dev` serves, on a port that is free.
+struct Served {
+    child: Child,
+    url: String,
+}
+
+impl Served {
+    fn begin(line: &str, folder: &Path) -> Self {
+        // The shell makes way for the command, so that it is the command that is ended.
+        let command = format!("exec '{}' {line} --listen 127.0.0.1:0 --json", env!("CARGO_BIN_EXE_steadfast"));
+        let mut child = shell(&command, folder).stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let place = lines.find_map(|line| line.unwrap().strip_prefix(r#"{"listening":""#).map(str::to_owned));
+        let url = place.unwrap().split('"').next().unwrap().to_owned();
+        Self { child, url }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
     }
 }
 

@@ -3,22 +3,19 @@
 //! Owns the reading of arguments, and what is wrong with them. Never opens a store.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
 use std::path::Path;
 
 use steadfast::graph::Run;
 use steadfast_core::definition::Definition;
 use steadfast_core::definition::workflow::{Work, Workflow};
-use steadfast_core::expression::Value;
 use steadfast_core::graph::protocol::Tracing;
 use steadfast_core::ids::{RequestId, stable_hash};
 use steadfast_core::json::Json;
-use steadfast_core::limits;
 
 use super::Arguments;
 use crate::definitions::{Files, STDIN};
 use crate::usage::WrongUsage;
+use crate::value;
 
 /// A run to be started, and what it is told at once.
 pub(super) struct Asked {
@@ -36,11 +33,7 @@ pub(super) struct Signal {
 
 impl Asked {
     pub(super) fn new(arguments: &Arguments, files: &Files) -> Result<Self, WrongUsage> {
-        let input = input(arguments)?;
-        if input.bytes() > limits::VALUE_BYTES_MAX {
-            let (found, max) = (input.bytes(), limits::VALUE_BYTES_MAX);
-            return Err(WrongUsage(format!("the input has {found} bytes, the limit is {max} (`VALUE_BYTES_MAX`)")));
-        }
+        let input = value::given("input", "--input", arguments.input.as_deref().unwrap_or("{}"))?;
         let signals = signals(&arguments.signals)?;
         let workflow = workflow(arguments, files)?;
         let tracing = if arguments.trace { Tracing::On } else { Tracing::Off };
@@ -62,38 +55,12 @@ pub(super) fn check_stdin(arguments: &Arguments) -> Result<(), WrongUsage> {
     Ok(())
 }
 
-fn input(arguments: &Arguments) -> Result<Json, WrongUsage> {
-    let Some(given) = &arguments.input else { return parsed("--input", "{}") };
-    let Some(file) = given.strip_prefix('@') else { return parsed("--input", given) };
-    let text = if file == STDIN { io::read_to_string(io::stdin()) } else { fs::read_to_string(file) };
-    let text = text.map_err(|error| WrongUsage(format!("the input `{file}` cannot be read: {error}")))?;
-    parsed(&format!("the input `{file}`"), &text)
-}
-
-/// Text up to this length is shown when it is wrong.
-const SHOWN_BYTES_MAX: usize = 200;
-
-/// JSON, or what is wrong with it and where.
-fn parsed(what: &str, text: &str) -> Result<Json, WrongUsage> {
-    let json = Json::parse(text.trim()).and_then(|json| Value::from_json(&json).map(|_| json));
-    json.map_err(|error| {
-        let hint = if text.trim().is_empty() {
-            "; it is empty".to_owned()
-        } else if text.contains('\n') || text.len() > SHOWN_BYTES_MAX {
-            String::new()
-        } else {
-            format!("; it is: {text}")
-        };
-        WrongUsage(format!("{what} cannot be read as JSON: {error}{hint}"))
-    })
-}
-
 fn signals(given: &[String]) -> Result<Vec<Signal>, WrongUsage> {
     let mut times: BTreeMap<u64, u32> = BTreeMap::new();
     let mut signals = Vec::with_capacity(given.len());
     for text in given {
         let (name, payload) = text.split_once('=').unwrap_or((text, "null"));
-        let payload = parsed(&format!("the signal `{name}`"), payload)?;
+        let payload = value::parsed(&format!("the signal `{name}`"), payload)?;
         if let Err(error) = RequestId::given(name) {
             return Err(WrongUsage(error.to_string().replace("request id", "signal")));
         }

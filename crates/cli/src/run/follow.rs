@@ -13,9 +13,9 @@ use steadfast_core::graph::view::{EventView, RunView};
 use steadfast_core::limits;
 use tokio::time::MissedTickBehavior;
 
-use super::note;
-use super::screen::Screen;
 use super::waits::Waits;
+use crate::screen::Screen;
+use crate::usage::note;
 
 /// What is done with events.
 pub(super) struct Watch {

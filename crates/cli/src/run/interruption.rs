@@ -5,8 +5,9 @@ use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::Arguments;
 use super::place::Place;
-use super::{Arguments, note};
+use crate::usage::note;
 
 /// Exit codes of a process that a signal ended, as shells have them.
 const HUNG_UP: u8 = 129;

@@ -8,13 +8,11 @@ mod asked;
 mod follow;
 pub(crate) mod interruption;
 mod means;
-mod outcome;
+pub(crate) mod outcome;
 mod place;
-mod progress;
-mod screen;
 mod waits;
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -31,13 +29,14 @@ use steadfast_core::graph::view::RunView;
 use steadfast_core::schema::Violation;
 
 use crate::definitions::Files;
-use crate::usage::WrongUsage;
+use crate::progress::Signalling;
+use crate::screen::{self, Screen};
+use crate::usage::{WrongUsage, note};
 use asked::Asked;
 use follow::{Follower, Watch};
 use interruption::Interruption;
 use outcome::Over;
 use place::Place;
-use screen::Screen;
 use waits::{Telling, Waits};
 
 /// The options of `run`.
@@ -185,7 +184,7 @@ async fn course(
     let shows_progress = is_terminal && !arguments.json && !arguments.events && !was_over;
     let watch = Watch {
         lines: arguments.events,
-        screen: shows_progress.then(|| Screen::new(&view.workflow)),
+        screen: shows_progress.then(|| Screen::new(&view.workflow, Signalling::Option)),
         waits: waits.then(|| Waits::new(&id, if shows_progress { Telling::Below } else { Telling::All })),
     };
     let (run, outcome) = Follower::new(engine, view, watch).until_the_end().await?;
@@ -195,15 +194,20 @@ async fn course(
 
 /// Tells the problems of the definitions, if there are any. Whether they can be applied.
 fn is_usable(files: &mut Files, graphs: &Graphs) -> anyhow::Result<bool> {
-    files.check_references(&|kind: DefinitionKind, reference: &Reference| match graphs.newest(kind, &reference.name) {
-        Ok(Some(newest)) => reference.version.is_none_or(|version| (1..=newest).contains(&version)),
-        Ok(None) | Err(_) => false,
-    });
+    files.check_references(&|kind, reference| is_stored(graphs, kind, reference));
     let counts = files.counts();
     if counts.errors + counts.warnings > 0 {
         files.tell(&mut std::io::stderr().lock())?;
     }
     Ok(counts.errors == 0)
+}
+
+/// Whether a store has what a definition names.
+pub(crate) fn is_stored(graphs: &Graphs, kind: DefinitionKind, reference: &Reference) -> bool {
+    match graphs.newest(kind, &reference.name) {
+        Ok(Some(newest)) => reference.version.is_none_or(|version| (1..=newest).contains(&version)),
+        Ok(None) | Err(_) => false,
+    }
 }
 
 /// A run that exists keeps what it began with, also when the file has changed since.
@@ -239,10 +243,4 @@ fn told_as_usage(error: RunError) -> anyhow::Error {
         | RunError::Store(_)
         | RunError::Unreadable { .. }) => error.into(),
     }
-}
-
-/// Tells something that is neither a result nor an error.
-fn note(text: &str) {
-    // Nobody to tell when stderr is gone.
-    drop(writeln!(std::io::stderr(), "note: {text}"));
 }

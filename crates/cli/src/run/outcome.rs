@@ -10,9 +10,10 @@ use steadfast_core::graph::protocol::Outcome;
 use steadfast_core::graph::token::Status;
 use steadfast_core::graph::view::{RunView, TokenView};
 
-use super::{Arguments, screen};
+use super::Arguments;
 use crate::definitions::counted;
 use crate::json;
+use crate::screen::{self, Mark};
 
 /// What `--json` prints.
 #[derive(Serialize)]
@@ -47,7 +48,8 @@ pub(super) fn tell(arguments: &Arguments, graphs: &Graphs, over: &Over) -> anyho
     }
     out.flush()?;
     if std::io::stderr().is_terminal() {
-        screen::print_summary(&summary(over), outcome);
+        let mark = if matches!(outcome, Outcome::Completed(_)) { Mark::Good } else { Mark::Bad };
+        screen::print_summary(&summary(over), mark);
     }
     match outcome {
         Outcome::Completed(_) => Ok(()),
@@ -73,18 +75,29 @@ fn summary(Over { run, outcome, followed }: &Over) -> String {
 }
 
 fn failed(graphs: &Graphs, run: &RunView, failure: &Failure) -> String {
-    let at = node_of(graphs, run, failure).map(|node| format!(" at node `{node}`")).unwrap_or_default();
-    format!("`{}` failed{at} ({}): {}", run.workflow, failure.kind.name(), failure.message)
+    let node = node_of(graphs, run, failure);
+    told_failure(&run.workflow, node.as_deref(), failure.kind.name(), &failure.message)
 }
 
-/// Where it failed: as the failure says, or where the token is that failed last. A failure without details is the run's own, and names its place.
-fn node_of(graphs: &Graphs, run: &RunView, failure: &Failure) -> Option<String> {
+/// What is said of a run that has failed.
+pub(crate) fn told_failure(workflow: &str, node: Option<&str>, kind: &str, message: &str) -> String {
+    let at = node.map(|node| format!(" at node `{node}`")).unwrap_or_default();
+    format!("`{workflow}` failed{at} ({kind}): {message}")
+}
+
+/// The node that the details of a failure name.
+pub(crate) fn node_in(details: &str) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct Details {
         node: Option<String>,
     }
+    serde_json::from_str::<Details>(details).ok()?.node
+}
+
+/// Where it failed: as the failure says, or where the token is that failed last. A failure without details is the run's own, and names its place.
+fn node_of(graphs: &Graphs, run: &RunView, failure: &Failure) -> Option<String> {
     let details = failure.details.as_ref()?;
-    if let Some(node) = details.decode::<Details>().ok().and_then(|details| details.node) {
+    if let Some(node) = node_in(details.as_str()) {
         return Some(node);
     }
     let tokens = graphs.tokens(&run.id).ok()?;

@@ -12,7 +12,7 @@ use steadfast_core::ids::ActorId;
 use steadfast_core::limits;
 use steadfast_store::StoreError;
 
-use super::progress::{Facts, Kind};
+use crate::progress::{Facts, Kind};
 
 /// What a tree of runs waits for.
 pub(super) struct Waits {

@@ -16,12 +16,18 @@ pub(crate) struct Ended {
 /// The binary, in a folder, with nothing of the surroundings that could change what it prints.
 pub(crate) fn steadfast(folder: &Path, line: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_steadfast"));
-    command.args(line.split_whitespace()).current_dir(folder).env_remove("RUST_LOG").stdin(Stdio::null());
+    command.args(line.split_whitespace()).current_dir(folder).stdin(Stdio::null());
+    for variable in ["RUST_LOG", "STEADFAST_URL", "STEADFAST_KEY"] {
+        command.env_remove(variable);
+    }
     command
 }
 
 pub(crate) fn run(folder: &Path, line: &str) -> Ended {
-    let Output { status, stdout, stderr } = steadfast(folder, line).output().unwrap();
+    ended(steadfast(folder, line).output().unwrap())
+}
+
+pub(crate) fn ended(Output { status, stdout, stderr }: Output) -> Ended {
     let text = |bytes| String::from_utf8(bytes).unwrap();
     Ended { code: status.code(), stdout: text(stdout), stderr: text(stderr) }
 }

@@ -3,16 +3,23 @@
 // A test that cannot go on says so by a panic.
 #![allow(clippy::unwrap_used)]
 
+mod apply;
 mod bench;
 mod command;
+mod connection;
+mod dead_letters;
+mod dev;
 mod examples;
 mod interruption;
 mod killed;
 mod means;
 mod resume;
 mod run;
+mod runs;
 mod serve;
+mod served;
 mod simulate;
+mod start;
 mod terminal;
 mod usage;
 mod validate;

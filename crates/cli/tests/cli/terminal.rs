@@ -11,6 +11,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use tempfile::tempdir;
 
 use crate::command::steadfast;
+use crate::served::Served;
 
 /// Long enough to be drawn several times; the names are too long for the terminal.
 const FLOW: &str = r#"
@@ -88,4 +89,14 @@ fn programs_are_shown_no_progress() {
         assert!(plain(&terminal).starts_with("✓ flow completed in "), "{terminal:?}");
         assert_eq!(terminal.lines().count(), 1, "{terminal:?}");
     }
+}
+
+#[test]
+fn progress_of_a_run_on_a_server_is_drawn_too() {
+    let served = Served::with(&[FLOW]);
+    let (terminal, stdout) = seen(served.path(), &format!("start flow --id f --wait --url {}", served.url));
+    assert_eq!(stdout, "{}\n");
+    let (blocks, summary) = terminal.rsplit_once("\x1b[J").unwrap();
+    assert!(plain(summary).starts_with("✓ flow completed in ") && plain(summary).ends_with(", 6 tokens, run f\r\n"));
+    assert!(blocks.contains("\x1b[3A\r") && plain(blocks).contains(" s  3 tokens, 2 active"), "{blocks:?}");
 }

@@ -1,17 +1,15 @@
 //! The few lines on a terminal that show how far a run is, drawn over themselves.
 //!
-//! Owns the escape sequences and the pace. What the lines say is in [`super::progress`]. Own code rather than a library: it draws what it is given a few times a
+//! Owns the escape sequences and the pace. What the lines say is in [`crate::progress`]. Own code rather than a library: it draws what it is given a few times a
 //! second, and nothing else.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use steadfast_core::graph::protocol::Outcome;
-
-use super::progress::Tally;
+use crate::progress::{Signalling, Tally};
 
 /// A block of lines at the bottom of the terminal. Gone when it is dropped.
-pub(super) struct Screen {
+pub(crate) struct Screen {
     title: String,
     tally: Tally,
     began: Instant,
@@ -36,22 +34,22 @@ const LINES_MAX: usize = 12;
 const SIZE: (usize, usize) = (80, 24);
 
 /// Whether the terminal understands more than text.
-pub(super) fn is_capable() -> bool {
+pub(crate) fn is_capable() -> bool {
     std::env::var_os("TERM").is_none_or(|term| term != "dumb" && !term.is_empty())
 }
 
 impl Screen {
-    pub(super) fn new(title: &str) -> Self {
-        let (began, tally) = (Instant::now(), Tally::default());
+    pub(crate) fn new(title: &str, signalling: Signalling) -> Self {
+        let (began, tally) = (Instant::now(), Tally::new(signalling));
         Self { title: title.to_owned(), tally, began, drawn_at: None, lines: 0, frame: 0 }
     }
 
     /// Counts an event; it is seen when the block is drawn next.
-    pub(super) fn take(&mut self, event_type: &str, data: &str) {
+    pub(crate) fn take(&mut self, event_type: &str, data: &str) {
         self.tally.take(event_type, data);
     }
 
-    pub(super) fn draw_if_due(&mut self) {
+    pub(crate) fn draw_if_due(&mut self) {
         let is_due = match self.drawn_at {
             Some(drawn_at) => drawn_at.elapsed() >= DRAW_EVERY,
             None => self.began.elapsed() >= FIRST_AFTER,
@@ -79,7 +77,7 @@ impl Screen {
     }
 
     /// Takes the block away.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         if self.lines > 0 {
             write(&format!("{}\x1b[J", self.back()));
             self.lines = 0;
@@ -98,11 +96,18 @@ impl Drop for Screen {
     }
 }
 
+/// How a run has ended, as far as its mark goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mark {
+    Good,
+    Bad,
+}
+
 /// The last line about a run.
-pub(super) fn print_summary(text: &str, outcome: &Outcome) {
-    let (mark, colour) = match outcome {
-        Outcome::Completed(_) => ('✓', "32"),
-        Outcome::Failed(_) | Outcome::Cancelled { .. } => ('✗', "31"),
+pub(crate) fn print_summary(text: &str, mark: Mark) {
+    let (mark, colour) = match mark {
+        Mark::Good => ('✓', "32"),
+        Mark::Bad => ('✗', "31"),
     };
     if is_capable() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) {
         write(&format!("\x1b[{colour}m{mark}\x1b[0m {text}\n"));
@@ -112,7 +117,7 @@ pub(super) fn print_summary(text: &str, outcome: &Outcome) {
 }
 
 /// A duration for people.
-pub(super) fn time(elapsed: Duration) -> String {
+pub(crate) fn time(elapsed: Duration) -> String {
     let seconds = elapsed.as_secs();
     match seconds {
         0 if elapsed.as_millis() < 100 => format!("{} ms", elapsed.as_millis()),

@@ -8,12 +8,23 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::screen::time;
 use crate::definitions::counted;
+use crate::screen::time;
+
+/// How a signal can be given to the run.
+#[derive(Debug, Default)]
+pub(crate) enum Signalling {
+    /// By the option of `run`.
+    #[default]
+    Option,
+    /// By a command, to this run of a server.
+    Command { run: String },
+}
 
 /// The counts of a run.
 #[derive(Default)]
-pub(super) struct Tally {
+pub(crate) struct Tally {
+    signalling: Signalling,
     /// In the order in which they were first heard of.
     nodes: Vec<Node>,
     places: HashMap<String, usize>,
@@ -53,7 +64,7 @@ enum Waiting {
 
 /// The events that count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Created,
     Waiting,
     Completed,
@@ -67,17 +78,17 @@ pub(super) enum Kind {
 
 /// What is read of an event.
 #[derive(Deserialize)]
-pub(super) struct Facts<'a> {
-    pub(super) token: Option<u64>,
-    pub(super) node: Option<&'a str>,
+pub(crate) struct Facts<'a> {
+    pub(crate) token: Option<u64>,
+    pub(crate) node: Option<&'a str>,
     status: Option<&'a str>,
-    pub(super) signal: Option<&'a str>,
+    pub(crate) signal: Option<&'a str>,
     workflow: Option<&'a str>,
-    pub(super) run: Option<&'a str>,
+    pub(crate) run: Option<&'a str>,
 }
 
 impl Kind {
-    pub(super) fn of(event_type: &str) -> Option<Self> {
+    pub(crate) fn of(event_type: &str) -> Option<Self> {
         match event_type {
             "token.created" => Some(Self::Created),
             "token.waiting" => Some(Self::Waiting),
@@ -94,14 +105,27 @@ impl Kind {
 }
 
 impl<'a> Facts<'a> {
-    pub(super) fn read(data: &'a str) -> Option<Self> {
+    pub(crate) fn read(data: &'a str) -> Option<Self> {
         serde_json::from_str(data).ok()
     }
 }
 
+impl Signalling {
+    fn advice(&self, signal: &str) -> String {
+        match self {
+            Self::Option => format!("--signal {signal}=JSON"),
+            Self::Command { run } => format!("steadfast signal {run} {signal} JSON"),
+        }
+    }
+}
+
 impl Tally {
+    pub(crate) fn new(signalling: Signalling) -> Self {
+        Self { signalling, ..Self::default() }
+    }
+
     /// Counts an event.
-    pub(super) fn take(&mut self, event_type: &str, data: &str) {
+    pub(crate) fn take(&mut self, event_type: &str, data: &str) {
         let Some(kind) = Kind::of(event_type) else { return };
         let Some(Facts { token: Some(token), node: Some(name), status, signal, workflow, .. }) = Facts::read(data)
         else {
@@ -184,13 +208,13 @@ impl Tally {
     }
 
     /// The counts as lines, at most `lines_max`, the first of them about the whole run.
-    pub(super) fn lines(&self, title: &str, elapsed: Duration, frame: char, lines_max: usize) -> Vec<String> {
+    pub(crate) fn lines(&self, title: &str, elapsed: Duration, frame: char, lines_max: usize) -> Vec<String> {
         let shown = self.shown(lines_max.saturating_sub(2));
         let active: u64 = self.nodes.iter().map(Node::active).sum();
         let (tokens, time) = (counted(self.tokens, "token"), time(elapsed));
         let mut lines = vec![format!("{frame} {title}  {time}  {tokens}, {active} active")];
         let width = shown.iter().map(|node| node.name.len()).max().unwrap_or(0).min(NAME_WIDTH_MAX);
-        lines.extend(shown.iter().map(|node| node.line(frame, width)));
+        lines.extend(shown.iter().map(|node| node.line(frame, width, &self.signalling)));
         let hidden = self.nodes.iter().filter(|node| node.made > 0).count() - shown.len();
         if hidden > 0 {
             lines.push(format!("  … and {hidden} more"));
@@ -219,7 +243,7 @@ impl Node {
         self.made.saturating_sub(self.ended)
     }
 
-    fn line(&self, frame: char, width: usize) -> String {
+    fn line(&self, frame: char, width: usize, signalling: &Signalling) -> String {
         let mark = match (self.active(), self.failed) {
             (0, 0) => '✓',
             (0, _) => '✗',
@@ -238,7 +262,7 @@ impl Node {
         }
         if self.signals.0 > 0 {
             let signal = &self.signals.1;
-            parts.push(format!("waits for signal `{signal}`: give it with --signal {signal}=JSON"));
+            parts.push(format!("waits for signal `{signal}`: give it with {}", signalling.advice(signal)));
         }
         format!("  {mark} {:width$}  {}", self.name, parts.join("  ")).trim_end().to_owned()
     }
