@@ -12,7 +12,9 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 use steadfast::Engine;
+use steadfast::core::duration::{InvalidDuration, parse_ms};
 use steadfast::effects::{self, Commands};
+use steadfast::graph::Graphs;
 use steadfast_server::{Access, BindError, Keys, Server};
 
 use crate::run::interruption::Interruption;
@@ -37,6 +39,9 @@ pub(crate) struct Arguments {
     /// Let tasks run programs on this machine
     #[arg(long)]
     allow_command: bool,
+    /// Remove runs so long after their end, with their trees, as in `30d`; without it all are kept
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    retention: Option<Duration>,
     /// Say where it listens as a line of JSON
     #[arg(long)]
     json: bool,
@@ -74,6 +79,7 @@ async fn session(arguments: &Arguments, access: Access, store: &Path) -> anyhow:
     let commands = if arguments.allow_command { Commands::Allowed } else { Commands::Refused };
     let settings = effects::Settings { commands, ..effects::Settings::default() };
     let engine = Engine::open(store)?.effects(settings).graphs().start()?;
+    let retaining = arguments.retention.map(|kept| tokio::spawn(retain(engine.clone(), kept)));
     let told = tell(arguments, server.address(), store);
     if told.is_ok() {
         server
@@ -82,12 +88,24 @@ async fn session(arguments: &Arguments, access: Access, store: &Path) -> anyhow:
             })
             .await;
     }
+    // What it has begun goes on after the next start.
+    if let Some(retaining) = retaining {
+        retaining.abort();
+    }
     let code = tokio::select! {
         () = engine.stop(GRACE) => ExitCode::SUCCESS,
         // Asked twice: the store is as after a crash, which is no harm to it.
         code = interruption.next() => ExitCode::from(code),
     };
     told.map(|()| code).map_err(Into::into)
+}
+
+async fn retain(engine: Engine, kept: Duration) {
+    Graphs::of(&engine).retain(kept).await;
+}
+
+fn duration(text: &str) -> Result<Duration, InvalidDuration> {
+    parse_ms(text).map(Duration::from_millis)
 }
 
 fn tell(arguments: &Arguments, address: SocketAddr, store: &Path) -> io::Result<()> {
@@ -112,7 +130,7 @@ fn access(arguments: &Arguments) -> Result<Access, WrongUsage> {
     Ok(Access::Keys(keys))
 }
 
-fn store(text: &str) -> Result<PathBuf, WrongUsage> {
+pub(crate) fn store(text: &str) -> Result<PathBuf, WrongUsage> {
     match text.split_once(':') {
         Some(("sqlite", path)) => Ok(PathBuf::from(path)),
         Some((scheme, rest)) if rest.starts_with("//") => {

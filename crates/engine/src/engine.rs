@@ -29,6 +29,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::commit::{Answer, Gather, Health, RequestError, Waiter};
 use crate::dead_letters::{DeadLetterId, StoredDeadLetter};
 use crate::effects::{self, FunctionContext, Functions};
+use crate::engine_message::RemovalOrder;
 use crate::graph::StoredDefinitions;
 use crate::kinds::Kinds;
 use crate::metrics::Metrics;
@@ -269,6 +270,13 @@ impl Engine {
     /// Throws a dead letter away.
     pub async fn discard(&self, letter: DeadLetterId) -> Result<(), RequestError> {
         self.0.ask(letter.shard, |waiter| Delivery::Discard { letter, waiter }).await.map(drop)
+    }
+
+    /// Removes an actor with all that it has: storage, history, alarm, tasks, remembered requests, dead letters and its place in lists; and those below it, if the
+    /// order says so. Returns when the actor itself is gone and its name is free; those below follow. What was sent to it before is processed
+    /// before, what is sent meanwhile waits for whoever is of that name next.
+    pub async fn remove(&self, actor: &ActorId, order: RemovalOrder) -> Result<(), RequestError> {
+        self.0.ask(actor.shard(), |waiter| Delivery::Remove { actor: actor.clone(), order, waiter }).await.map(drop)
     }
 
     /// Dead letters after the given one, at most `limit` and at most [`limits::PAGE_ROWS_MAX`].

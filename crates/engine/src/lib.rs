@@ -30,6 +30,7 @@ pub use steadfast_store as store;
 pub use commit::{Answer, Health, RequestError};
 pub use dead_letters::{DeadLetterId, NotADeadLetterId, StoredDeadLetter};
 pub use engine::{Builder, Engine, StartError};
+pub use engine_message::{Below, RemovalOrder};
 pub use kinds::Kinds;
 pub use metrics::Metrics;
 pub use settings::Settings;

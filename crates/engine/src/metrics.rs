@@ -44,6 +44,8 @@ counters! {
     loads,
     /// Actors that left memory.
     evictions,
+    /// Actors that were removed with all their rows.
+    actors_removed,
     /// Alarms that fired.
     alarms_fired,
     /// Tasks handed to executors.

@@ -130,6 +130,9 @@ impl From<RunError> for Refusal {
                 Self(Box::new(Problem { violations: violations.into_iter().map(wire).collect(), ..*refusal.0 }))
             }
             RunError::Conflict { .. } => Self::new(StatusCode::CONFLICT, problem::RUN_EXISTS, told),
+            RunError::NotOver { .. } | RunError::NotATop { .. } => {
+                Self::new(StatusCode::CONFLICT, problem::RUN_NOT_OVER, told)
+            }
             RunError::InvalidId { .. } => Self::invalid_id(told),
             RunError::Request(error) => error.into(),
             RunError::Store(error) => error.into(),

@@ -119,6 +119,7 @@ mod tests {
         check(Method::POST, "/v1/runs/a/signals/go", Need::Start);
         check(Method::POST, "/v1/runs/a/cancel", Need::Operate);
         check(Method::DELETE, "/v1/dead-letters/1-2-3", Need::Operate);
+        check(Method::POST, "/v1/runs/a/purge", Need::Define);
         check(Method::PUT, "/v1/definitions", Need::Define);
         check(Method::POST, "/v1/something/new", Need::Define);
         check(Method::POST, "/v1/runs/a/cancel/", Need::Define);

@@ -13,7 +13,7 @@ use utoipa_axum::routes;
 
 use crate::app::App;
 use crate::error::Refusal;
-use crate::routes::{controls, dead_letters, definitions, events, operations, parts, runs, tasks};
+use crate::routes::{controls, dead_letters, definitions, events, operations, parts, purge, runs, tasks};
 use crate::{guard, limits};
 
 /// The head of the description.
@@ -55,6 +55,7 @@ fn routes() -> OpenApiRouter<App> {
         .routes(routes!(controls::pause_run))
         .routes(routes!(controls::resume_run))
         .routes(routes!(controls::signal_run))
+        .routes(routes!(purge::purge_run))
         .routes(routes!(events::list_run_events))
         .routes(routes!(events::list_run_decisions))
         .routes(routes!(events::list_events))

@@ -4,11 +4,13 @@
 //! Start reading at [`Graphs`].
 
 mod lists;
+mod purge;
 mod source;
 mod start;
 mod storage;
 
 pub use lists::{DefinitionVersion, Listed, ListedRun};
+pub use purge::Purged;
 pub use start::{Run, RunError};
 
 pub(crate) use source::StoredDefinitions;

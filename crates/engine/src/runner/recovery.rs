@@ -47,6 +47,9 @@ impl Runner {
                 }
             }
         }
+        for waiter in self.leave_taking.drain().flat_map(|(_, waiters)| waiters) {
+            waiter.send(Err(RequestError::Unavailable(reason.to_owned())));
+        }
         self.ready.clear();
         self.alarms = Alarms::new(&self.shards);
         self.residency = super::Residency::default();
