@@ -3,6 +3,7 @@
 //! Owns the command line: what may be typed, the exit codes (0 done, 1 failed, 2 usage) and how an error looks. Never does the work
 //! itself: each command has its own module. Start reading at [`Command`].
 
+mod backup;
 mod bench;
 mod definitions;
 mod json;
@@ -40,6 +41,8 @@ enum Command {
     Run(run::Arguments),
     /// Serve the HTTP API on a store
     Serve(serve::Arguments),
+    /// Copy a store, also while a server runs on it
+    Backup(backup::Arguments),
     /// Run your workflow through random crashes, delays and repeats
     Simulate(simulate::Arguments),
     /// Check files of definitions and say everything that is wrong
@@ -58,6 +61,7 @@ const EXAMPLES: &str = "\
 Examples:
   steadfast run examples/graphs/hello.yaml     a workflow, here and now
   steadfast serve --store steadfast.db         the HTTP API, on 127.0.0.1:7400
+  steadfast backup copy.db --store steadfast.db   a copy, also while it is served
   steadfast validate examples/graphs           what is wrong with definitions
   steadfast bench all --short                  everything, in half a minute
   steadfast bench turns --concurrency 1,1024   durable turns a second
@@ -72,6 +76,7 @@ fn main() -> ExitCode {
     let done = match command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
+        Command::Backup(arguments) => backup::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Validate(arguments) => validate::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments).map(|()| ExitCode::SUCCESS),

@@ -3,6 +3,7 @@
 // A test that cannot go on says so by a panic.
 #![allow(clippy::unwrap_used)]
 
+mod backup;
 mod bench;
 mod command;
 mod examples;
