@@ -7,6 +7,7 @@ mod backup;
 mod bench;
 mod definitions;
 mod json;
+mod logs;
 mod run;
 mod serve;
 mod simulate;
@@ -16,9 +17,6 @@ mod validate;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use tracing_subscriber::filter::Targets;
-use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::util::SubscriberInitExt;
 
 use bench::child::Order;
 
@@ -72,7 +70,10 @@ Logs go to stderr; RUST_LOG=info or RUST_LOG=steadfast=debug shows more than war
 
 fn main() -> ExitCode {
     let CommandLine { command } = CommandLine::parse();
-    write_logs();
+    // `serve` is told how by its options.
+    if !matches!(command, Command::Serve(_)) {
+        logs::write_warnings();
+    }
     let done = match command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
@@ -92,12 +93,4 @@ fn main() -> ExitCode {
             usage::exit_code(&error)
         }
     }
-}
-
-/// Warnings to stderr, or what `RUST_LOG` asks for. What it says wrongly is as if it said nothing: logs are not worth a failure.
-fn write_logs() {
-    let wanted = std::env::var("RUST_LOG").ok().and_then(|text| text.parse::<Targets>().ok());
-    let filter = wanted.unwrap_or_else(|| Targets::new().with_default(tracing_subscriber::filter::LevelFilter::WARN));
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false);
-    tracing_subscriber::registry().with(lines).with(filter).init();
 }

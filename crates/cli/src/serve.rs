@@ -1,6 +1,8 @@
 //! `steadfast serve`: the HTTP API on a store, until a signal ends it.
 //!
-//! Owns the course of the command: listen, open, serve, stop. What is served is in [`steadfast_server`]. Start reading at [`run`].
+//! Owns the course of the command: listen, open, serve, stop. What it is told is in [`options`], what is served in [`steadfast_server`]. Start reading at [`run`].
+
+mod options;
 
 use std::fs;
 use std::io::{self, Write};
@@ -12,36 +14,27 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 use steadfast::Engine;
-use steadfast::core::duration::{InvalidDuration, parse_ms};
 use steadfast::effects::{self, Commands};
 use steadfast::graph::Graphs;
-use steadfast_server::{Access, BindError, Keys, Server};
+use steadfast_server::{Access, BindError, Keys, Limits, Server};
 
+use crate::logs;
 use crate::run::interruption::Interruption;
 use crate::usage::WrongUsage;
+use options::{Given, Options};
 
 /// The options of `serve`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The store: a file, which is made if there is none
-    #[arg(long, value_name = "sqlite:FILE|FILE")]
-    store: String,
-    /// Where to listen; port 0 lets the system choose one
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7400")]
-    listen: SocketAddr,
-    /// A file of keys, with a line `role sha256hex [name]` for each
-    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
-    api_key_file: Option<PathBuf>,
-    /// Let everybody in who reaches the address
+    #[command(flatten)]
+    given: Given,
+    /// A file of these options, as `--print-config` writes it
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Print every option with where it comes from, and do nothing
     #[arg(long)]
-    insecure: bool,
-    /// Let tasks run programs on this machine
-    #[arg(long)]
-    allow_command: bool,
-    /// Remove runs so long after their end, with their trees, as in `30d`; without it all are kept
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
-    retention: Option<Duration>,
+    print_config: bool,
     /// Say where it listens as a line of JSON
     #[arg(long)]
     json: bool,
@@ -51,40 +44,60 @@ const EXAMPLES: &str = "\
 Examples:
   steadfast serve --store steadfast.db
   steadfast serve --store sqlite:/var/lib/steadfast/store.db --listen 0.0.0.0:7400 --api-key-file keys
+  steadfast serve --config steadfast.yaml --print-config
   printf %s \"$KEY\" | sha256sum                  the hash of a key, for the file of keys
 
+Every option but --config, --print-config and --json may also stand in the file of --config (`api_key_file: keys`) or in the environment (`STEADFAST_API_KEY_FILE`).
+Flags win over the environment, that over the file, that over defaults.
 Without keys it listens on loopback addresses only, unless --insecure is given.
 Roles: `read` looks; `start` also starts runs and sends signals; `operate` also controls runs and dead letters; `admin` also changes
 definitions; `worker` works on tasks only.
 SIGTERM and Ctrl-C finish what runs, within a grace time; what is not done by then goes on after the next start. A second one ends at once.";
 
-/// How long tasks have to end when the server does.
-const GRACE: Duration = Duration::from_secs(10);
+/// What `serve` does, with everything that it was told read.
+struct Settings {
+    store: PathBuf,
+    listen: SocketAddr,
+    access: Access,
+    commands: Commands,
+    retention: Option<Duration>,
+    grace: Duration,
+    limits: Limits,
+}
 
 /// Serves until a signal comes.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let access = access(arguments)?;
-    let store = store(&arguments.store)?;
+    let options = Options::gather(&arguments.given, arguments.config.as_ref())?;
+    let settings = Settings::of(&options);
+    if arguments.print_config {
+        // Also when something is wrong: it helps to see where that comes from.
+        write!(io::stdout(), "{options}")?;
+        return settings.map(|_| ExitCode::SUCCESS).map_err(Into::into);
+    }
+    let settings = settings?;
+    logs::write(options.log_format()?, options.log()?);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let ended = runtime.block_on(session(arguments, access, &store));
+    let ended = runtime.block_on(session(arguments, settings));
     // Whatever a task left on it is not waited for.
     runtime.shutdown_background();
     ended
 }
 
-async fn session(arguments: &Arguments, access: Access, store: &Path) -> anyhow::Result<ExitCode> {
+async fn session(arguments: &Arguments, settings: Settings) -> anyhow::Result<ExitCode> {
+    let Settings { store, listen, access, commands, retention, grace, limits } = settings;
     let mut interruption = Interruption::listen()?;
     // First: with a wrong address the store is not touched.
-    let server = Server::bind(arguments.listen, access).await.map_err(told_as_usage)?;
-    let commands = if arguments.allow_command { Commands::Allowed } else { Commands::Refused };
-    let settings = effects::Settings { commands, ..effects::Settings::default() };
-    let engine = Engine::open(store)?.effects(settings).graphs().start()?;
-    let retaining = arguments.retention.map(|kept| tokio::spawn(retain(engine.clone(), kept)));
-    let told = tell(arguments, server.address(), store);
+    let server = Server::bind(listen, access).await.map_err(told_as_usage)?.limits(limits);
+    let effects = effects::Settings { commands, ..effects::Settings::default() };
+    let engine = Engine::open(&store)?.effects(effects).graphs().start()?;
+    let retaining = retention.map(|kept| tokio::spawn(retain(engine.clone(), kept)));
+    tracing::info!(store = %store.display(), address = %server.address(), "serving");
+    let told = tell(arguments, server.address(), &store);
     if told.is_ok() {
         server
             .run(&engine, async {
                 let _code = interruption.next().await;
+                tracing::info!(grace_ms = grace.as_millis(), "stopping");
             })
             .await;
     }
@@ -93,19 +106,38 @@ async fn session(arguments: &Arguments, access: Access, store: &Path) -> anyhow:
         retaining.abort();
     }
     let code = tokio::select! {
-        () = engine.stop(GRACE) => ExitCode::SUCCESS,
+        () = engine.stop(grace) => ExitCode::SUCCESS,
         // Asked twice: the store is as after a crash, which is no harm to it.
         code = interruption.next() => ExitCode::from(code),
     };
+    tracing::info!("stopped");
     told.map(|()| code).map_err(Into::into)
+}
+
+impl Settings {
+    fn of(options: &Options) -> Result<Self, WrongUsage> {
+        let commands = if options.is_on("allow_command")? { Commands::Allowed } else { Commands::Refused };
+        let grace = options.grace()?;
+        options.log_format()?;
+        options.log()?;
+        Ok(Self {
+            store: store(options.needed("store")?)?,
+            listen: options.listen()?,
+            access: access(options)?,
+            commands,
+            retention: options.retention()?,
+            grace,
+            limits: Limits {
+                connections: options.connections()?,
+                body_bytes: options.body_bytes()?,
+                stop_grace: grace,
+            },
+        })
+    }
 }
 
 async fn retain(engine: Engine, kept: Duration) {
     Graphs::of(&engine).retain(kept).await;
-}
-
-fn duration(text: &str) -> Result<Duration, InvalidDuration> {
-    parse_ms(text).map(Duration::from_millis)
 }
 
 fn tell(arguments: &Arguments, address: SocketAddr, store: &Path) -> io::Result<()> {
@@ -118,12 +150,19 @@ fn tell(arguments: &Arguments, address: SocketAddr, store: &Path) -> io::Result<
     out.flush()
 }
 
-fn access(arguments: &Arguments) -> Result<Access, WrongUsage> {
-    let Some(file) = &arguments.api_key_file else {
-        return Ok(if arguments.insecure { Access::Insecure } else { Access::Loopback });
+fn access(options: &Options) -> Result<Access, WrongUsage> {
+    let is_open = options.is_on("insecure")?;
+    let Some(file) = options.get("api_key_file", |text| Ok::<_, String>(PathBuf::from(text)))? else {
+        return Ok(if is_open { Access::Insecure } else { Access::Loopback });
     };
+    if is_open {
+        return Err(WrongUsage(
+            "`insecure` lets everybody in, also without one of the keys of `api_key_file`; give one of the two"
+                .to_owned(),
+        ));
+    }
     let shown = file.display();
-    let text = fs::read_to_string(file)
+    let text = fs::read_to_string(&file)
         .map_err(|error| WrongUsage(format!("the file of keys `{shown}` cannot be read: {error}")))?;
     let keys = Keys::parse(&text)
         .map_err(|error| WrongUsage(format!("the file of keys `{shown}` cannot be used: {error}")))?;

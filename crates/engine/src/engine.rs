@@ -183,7 +183,8 @@ impl Builder {
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| StartError::NoRuntime)?;
         let runners = settings.runners.clamp(1, usize::from(Shard::COUNT));
         let settings = Settings { runners, ..settings };
-        let gather = Arc::new(Gather::new(store.begin_boot()?, settings.batch_turns_max));
+        let boot = store.begin_boot()?;
+        let gather = Arc::new(Gather::new(boot, settings.batch_turns_max));
         let kinds = Arc::new(kinds);
         let (senders, receivers): (Vec<_>, Vec<_>) = (0..runners).map(|_| mpsc::channel()).unzip();
         let inboxes = Inboxes::new(senders);
@@ -225,6 +226,7 @@ impl Builder {
         running.spawn("committer", move || commit_turns(&*store, &gather, &tasks, &inboxes))?;
         *lock(&running.dispatcher) = Some(runtime.spawn(dispatcher.run(task_events)));
         runtime.spawn(Desk::keep_time(Arc::downgrade(&desk)));
+        tracing::info!(boot, runners, "the engine has started");
         Ok(Engine(Arc::new(running)))
     }
 }

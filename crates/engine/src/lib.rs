@@ -14,6 +14,7 @@ mod engine;
 mod engine_message;
 pub mod graph;
 mod kinds;
+mod log;
 mod metrics;
 pub mod mutation;
 mod readers;

@@ -28,6 +28,11 @@ impl Refusal {
         }))
     }
 
+    /// What the client is told.
+    pub(crate) fn detail(&self) -> &str {
+        &self.0.detail
+    }
+
     pub(crate) fn bad_request(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, problem::BAD_REQUEST, detail)
     }

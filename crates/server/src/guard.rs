@@ -3,6 +3,8 @@
 //! Owns what each request needs, and the refusing of those that lack it, before anything of a request is read. What it does not know needs most.
 //! Start reading at [`watch`].
 
+use std::time::Instant;
+
 use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use axum::http::uri::Authority;
@@ -14,6 +16,7 @@ use steadfast_api::v1::operations;
 use crate::app::App;
 use crate::error::Refusal;
 use crate::keys::{Keys, Need};
+use crate::request::shown;
 
 /// Who may use the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,10 +36,18 @@ pub(crate) async fn watch(State(app): State<App>, request: Request, next: Next) 
         Access::Loopback => check_origin(request.headers()),
         Access::Insecure => Ok(()),
     };
-    match allowed {
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let began = Instant::now();
+    let response = match allowed {
         Ok(()) => next.run(request).await,
-        Err(refusal) => refusal.into_response(),
-    }
+        Err(refusal) => {
+            tracing::warn!(%method, path = %shown(&path), "a request was refused: {}", refusal.detail());
+            refusal.into_response()
+        }
+    };
+    let (status, ms) = (response.status().as_u16(), began.elapsed().as_millis());
+    tracing::debug!(%method, path = %shown(&path), status, ms, "a request was answered");
+    response
 }
 
 /// What a request needs. Paths are as they were sent, as the router takes them.

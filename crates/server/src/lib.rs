@@ -20,4 +20,5 @@ mod wire;
 pub use connections::{BindError, Server};
 pub use guard::Access;
 pub use keys::{InvalidKeys, Keys, Role};
+pub use limits::Limits;
 pub use router::openapi;

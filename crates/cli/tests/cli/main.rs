@@ -6,6 +6,7 @@
 mod backup;
 mod bench;
 mod command;
+mod config;
 mod examples;
 mod interruption;
 mod killed;

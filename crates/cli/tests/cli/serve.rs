@@ -13,11 +13,15 @@ use crate::command::{run, steadfast};
 /// A server, and where it says that it listens.
 pub(crate) fn start(folder: &Path, line: &str) -> (Child, String) {
     let mut child = steadfast(folder, line).stdout(Stdio::piped()).spawn().unwrap();
+    let address = address(&mut child);
+    (child, address)
+}
+
+pub(crate) fn address(child: &mut Child) -> String {
     let mut told = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut told).unwrap();
     let told: Value = serde_json::from_str(&told).unwrap();
-    let address = told["listening"].as_str().unwrap().strip_prefix("http://").unwrap().to_owned();
-    (child, address)
+    told["listening"].as_str().unwrap().strip_prefix("http://").unwrap().to_owned()
 }
 
 pub(crate) fn ask(address: &str, head: &str, body: &str) -> String {

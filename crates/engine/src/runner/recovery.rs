@@ -90,6 +90,11 @@ impl Runner {
             self.alarms.fire_early(1_000);
         }
         self.housekeeping.is_recovered = true;
+        tracing::debug!(
+            shards = self.shards.len(),
+            waiting = self.ready.len(),
+            "a runner has taken up what is on disk"
+        );
         let carried: Vec<(ActorId, TaskOutcome)> = std::mem::take(&mut self.carried);
         for (actor, outcome) in carried {
             self.deliver_task(&actor, outcome);

@@ -20,6 +20,7 @@ use super::desk::Desk;
 use super::{Executors, NotDone, Parked, Task, TaskQueue};
 use crate::commit::{Gather, TaskCancel, TaskNews, TaskStart};
 use crate::kinds::Kinds;
+use crate::log::run_of;
 use crate::metrics::Counters;
 use crate::runner::{Delivery, TaskOutcome, Told};
 use crate::threads::Inboxes;
@@ -205,6 +206,10 @@ impl Dispatcher {
             Err(error) => Err(Failure::retryable(FailureKind::Internal, &format!("the executor failed: {error}"))),
         };
         let TaskStart { actor, task, sequence, attempt, .. } = start;
+        if let Err(failure) = &outcome {
+            let (kind, message) = (failure.kind, &failure.message);
+            tracing::info!(run = run_of(&actor), %actor, %task, attempt, ?kind, "a task failed: {message}");
+        }
         let outcome = TaskOutcome { task, sequence, attempt, outcome, told: Told::default() };
         self.inboxes.send(actor.shard(), Delivery::Task { actor, outcome });
     }
@@ -215,7 +220,7 @@ impl Dispatcher {
         Counters::add(&self.gather.counters.tasks_parked, 1);
         let (actor, task) = (start.actor.clone(), start.task.clone());
         if self.parked.insert(start, lacking) {
-            tracing::warn!(%actor, %task, "a task waits for a process that can do it: {lacking}; then start again");
+            tracing::warn!(run = run_of(&actor), %actor, %task, "a task waits for a process that can do it: {lacking}; then start again");
         }
     }
 
