@@ -32,6 +32,7 @@ use crate::effects::{self, FunctionContext, Functions};
 use crate::engine_message::RemovalOrder;
 use crate::graph::StoredDefinitions;
 use crate::kinds::Kinds;
+use crate::load::Load;
 use crate::metrics::Metrics;
 use crate::readers::Readers;
 use crate::runner::{Delivery, Runner};
@@ -350,6 +351,22 @@ impl Engine {
     #[must_use]
     pub fn parked_tasks(&self) -> Vec<ParkedTask> {
         self.0.parked.list()
+    }
+
+    /// How loaded it is.
+    #[must_use]
+    pub fn load(&self) -> Load {
+        let Running { gather, permits, settings, desk, .. } = &*self.0;
+        let places = settings.requests_waiting_max.clamp(1, Semaphore::MAX_PERMITS);
+        Load {
+            boot: gather.boot(),
+            tasks_running: gather.loads.tasks_running.load(Ordering::Relaxed),
+            tasks_waiting: gather.loads.tasks_waiting.load(Ordering::Relaxed),
+            tasks_lent: desk.lent() as u64,
+            requests_waiting: places.saturating_sub(permits.available_permits()) as u64,
+            commit_us: gather.loads.commit_us(),
+            commit_turns: gather.loads.commit_turns(),
+        }
     }
 
     /// Whether turns are acknowledged, and if not, why.

@@ -11,6 +11,7 @@ use tokio::sync::{Semaphore, watch};
 use crate::error::Refusal;
 use crate::guard::Access;
 use crate::limits::Limits;
+use crate::traffic::Traffic;
 
 /// Shared by all requests. Cheap to clone.
 #[derive(Clone)]
@@ -20,6 +21,7 @@ pub(crate) struct App {
     pub(crate) workers: Workers,
     pub(crate) access: Arc<Access>,
     pub(crate) limits: Limits,
+    pub(crate) traffic: Arc<Traffic>,
     /// The document at `/openapi.json`.
     pub(crate) openapi: Arc<str>,
     pub(crate) phase: watch::Receiver<Phase>,

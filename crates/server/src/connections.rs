@@ -22,6 +22,7 @@ use crate::app::{App, Phase};
 use crate::guard::Access;
 use crate::limits::{self, Limits};
 use crate::router::{openapi, router};
+use crate::traffic::Counted;
 
 /// A server that listens.
 pub struct Server {
@@ -93,6 +94,7 @@ impl Server {
             workers: Workers::of(engine),
             access: Arc::new(access),
             limits: set,
+            traffic: Arc::default(),
             openapi: openapi.into(),
             phase: receiver,
             reads: Arc::new(Semaphore::new(limits::READS_MAX)),
@@ -136,6 +138,7 @@ async fn accept(listener: &TcpListener, slots: &Arc<Semaphore>) -> io::Result<(T
 }
 
 async fn serve(stream: TcpStream, slot: OwnedSemaphorePermit, router: Router, app: App) {
+    let _counted = Counted::new(&app.traffic, |traffic| &traffic.connections);
     // Small answers and events go at once. Where that cannot be set, they go a little later.
     drop(stream.set_nodelay(true));
     let connection = http1::Builder::new()

@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use axum::extract::{Request, State};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, Method};
@@ -37,6 +37,7 @@ pub(crate) async fn watch(State(app): State<App>, request: Request, next: Next) 
         Access::Insecure => Ok(()),
     };
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let route = request.extensions().get::<MatchedPath>().cloned();
     let began = Instant::now();
     let response = match allowed {
         Ok(()) => next.run(request).await,
@@ -45,6 +46,7 @@ pub(crate) async fn watch(State(app): State<App>, request: Request, next: Next) 
             refusal.into_response()
         }
     };
+    app.traffic.answered(route.as_ref().map(MatchedPath::as_str), response.status());
     let (status, ms) = (response.status().as_u16(), began.elapsed().as_millis());
     tracing::debug!(%method, path = %shown(&path), status, ms, "a request was answered");
     response

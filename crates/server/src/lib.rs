@@ -7,6 +7,7 @@
 mod app;
 mod connections;
 mod error;
+mod exposition;
 mod guard;
 mod history;
 mod keys;
@@ -15,6 +16,7 @@ mod request;
 mod router;
 mod routes;
 mod stream;
+mod traffic;
 mod wire;
 
 pub use connections::{BindError, Server};

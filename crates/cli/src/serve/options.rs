@@ -105,7 +105,7 @@ enum Source {
 impl Options {
     /// Puts together what is said where.
     pub(crate) fn gather(given: &Given, file: Option<&PathBuf>) -> Result<Self, WrongUsage> {
-        let written = file.map_or(Ok(Vec::new()), |file| read(file))?;
+        let written = file.map_or(Ok(Vec::new()), read)?;
         let find = |option: &'static Named| {
             if let Some(value) = (option.given)(given) {
                 return Ok(Found { option, value: Some(value.clone()), source: Source::Flag });

@@ -266,6 +266,7 @@ impl Runner {
         }
         if let Waiting::Task(outcome) = entry.waiting {
             Counters::add(&self.gather.counters.tasks_settled, 1);
+            Counters::add(&self.gather.counters.tasks_failed, u64::from(outcome.outcome.is_err()));
             self.unconfirmed.push_back((batch, actor.clone(), outcome));
         }
         if let Some((id, waiter)) = unanswered {

@@ -5,6 +5,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use steadfast_core::expression::Value;
@@ -104,6 +105,7 @@ impl Dispatcher {
     pub(crate) async fn run(mut self, mut events: UnboundedReceiver<TaskEvent>) {
         let grace = loop {
             let started = self.start_some();
+            self.tell_load();
             tokio::select! {
                 // News first: a place that has come free must not go to a task that is cancelled already.
                 biased;
@@ -126,6 +128,12 @@ impl Dispatcher {
             // Their rows are on disk: they run again after the next start.
             self.running.shutdown().await;
         }
+    }
+
+    fn tell_load(&self) {
+        let (running, waiting) = self.queue.counts();
+        self.gather.loads.tasks_running.store(running as u64, Ordering::Relaxed);
+        self.gather.loads.tasks_waiting.store(waiting as u64, Ordering::Relaxed);
     }
 
     fn take_in(&mut self, news: Vec<TaskNews>) {

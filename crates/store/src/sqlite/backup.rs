@@ -6,6 +6,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, ErrorCode};
@@ -16,6 +17,9 @@ use crate::StoreError;
 
 /// Pages copied between two looks at whether to go on: a MiB.
 const PAGES_PER_STEP: i32 = 256;
+
+/// How long to wait for whoever holds the file.
+const BUSY_PAUSE: Duration = Duration::from_millis(10);
 
 /// How far a copy is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,12 +128,15 @@ fn copy_view(
         let pages = backup.progress();
         let (all, left) = (u64::try_from(pages.pagecount).unwrap_or(0), u64::try_from(pages.remaining).unwrap_or(0));
         let go_on = watch(Progress { done: all.saturating_sub(left), all });
-        match step {
-            StepResult::Done => return Ok(()),
-            _ if go_on == GoOn::No => return Err(BackupError::CalledOff),
-            StepResult::More => {}
-            // Somebody changes the form of the file, which takes a moment. Other answers there are none.
-            _ => std::thread::sleep(std::time::Duration::from_millis(10)),
+        if step == StepResult::Done {
+            return Ok(());
+        }
+        if go_on == GoOn::No {
+            return Err(BackupError::CalledOff);
+        }
+        if step != StepResult::More {
+            // Somebody changes the form of the file, which takes a moment.
+            std::thread::sleep(BUSY_PAUSE);
         }
     }
 }
