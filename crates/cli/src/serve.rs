@@ -51,7 +51,7 @@ Every option but --config, --print-config and --json may also stand in the file 
 Flags win over the environment, that over the file, that over defaults.
 Without keys it listens on loopback addresses only, unless --insecure is given.
 Roles: `read` looks; `start` also starts runs and sends signals; `operate` also controls runs and dead letters; `admin` also changes
-definitions; `worker` works on tasks only.
+definitions and purges runs; `worker` works on tasks only.
 SIGTERM and Ctrl-C finish what runs, within a grace time; what is not done by then goes on after the next start. A second one ends at once.";
 
 /// What `serve` does, with everything that it was told read.

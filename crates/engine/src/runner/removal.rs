@@ -4,7 +4,7 @@
 //! So a crash loses nothing of it, and whoever is of that name next begins after the last row is gone. It goes a part at a time, a batch each; those below
 //! are told in the same way before the actor itself goes, so that none is left without an order. Start reading at [`Runner::remove`].
 
-use steadfast_core::ids::ActorId;
+use steadfast_core::ids::{ActorId, Sequence};
 use steadfast_core::json::Json;
 use steadfast_core::limits;
 use steadfast_core::time::Timestamp;
@@ -16,7 +16,7 @@ use super::Runner;
 use super::mailbox::Entry;
 use super::slot::{Leaving, NextLeaving, Place};
 use super::turn::consume;
-use crate::commit::{Output, Waiter};
+use crate::commit::{Output, RequestError, Waiter};
 use crate::engine_message::{Below, EngineMessage, RemovalOrder};
 use crate::metrics::Counters;
 
@@ -53,7 +53,15 @@ impl Runner {
                 self.take_part(place, entry, order, part);
                 Ok(())
             }
-            Err(error) => self.after_store_error(place, entry, error, now),
+            Err(error) => {
+                // It is tried again, but whoever waits need not wait for a row that somebody must mend.
+                if let StoreError::Damaged(_) = error {
+                    for waiter in self.leave_taking.remove(&self.slots[place].id).unwrap_or_default() {
+                        waiter.send(Err(RequestError::Refused(error.to_string())));
+                    }
+                }
+                self.after_store_error(place, entry, error, now)
+            }
         }
     }
 
@@ -75,12 +83,7 @@ impl Runner {
     }
 
     /// The next orders to those below.
-    fn below(
-        &self,
-        below: &Below,
-        order: &RemovalOrder,
-        before: Option<steadfast_core::ids::Sequence>,
-    ) -> Result<Told, StoreError> {
+    fn below(&self, below: &Below, order: &RemovalOrder, before: Option<Sequence>) -> Result<Told, StoreError> {
         let filter = RunFilter { root: Some(&below.root), ..RunFilter::default() };
         let listed = self.reader.runs(filter, before, TOLD_AT_ONCE)?;
         let next = match listed.last() {
