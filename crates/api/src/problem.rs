@@ -106,6 +106,8 @@ kinds! {
     LEASE_LOST = "lease-lost", "the lease is lost";
     /// The run is over.
     RUN_ENDED = "run-ended", "the run is over";
+    /// The run cannot be removed, because it or something of its tree is not over, or because it is only a part of a tree.
+    RUN_NOT_OVER = "run-not-over", "the run is not over";
     /// The body is larger than bodies may be.
     TOO_LARGE = "too-large", "the body is too large";
     /// The body is of another type than expected.

@@ -18,7 +18,6 @@ use steadfast::effects::Commands;
 use steadfast::graph::Graphs;
 use steadfast_core::catalog::{Applied, AppliedStatus};
 use steadfast_core::definition::DefinitionKind;
-use steadfast_server::Access;
 
 use crate::connection::DEFAULT_URL;
 use crate::definitions::Files;
@@ -66,7 +65,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         None => made_store(&arguments.folder)?,
     };
     let commands = if arguments.allow_command { Commands::Allowed } else { Commands::Refused };
-    let service = Service { listen: arguments.listen, access: Access::Loopback, store: store.clone(), commands };
+    let service = Service::here(store.clone(), arguments.listen, commands);
     serve(service, async |address, engine| {
         let mut course = Course { arguments, graphs: Graphs::of(engine), shown: Shown::Nothing };
         let mut folder = Folder::new(&arguments.folder);

@@ -4,6 +4,7 @@
 //! itself: each command has its own module. Start reading at [`Command`].
 
 mod apply;
+mod backup;
 mod bench;
 mod clock;
 mod completions;
@@ -12,6 +13,7 @@ mod dead_letters;
 mod definitions;
 mod dev;
 mod json;
+mod logs;
 mod progress;
 mod run;
 mod runs;
@@ -28,9 +30,6 @@ mod value;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use tracing_subscriber::filter::Targets;
-use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::util::SubscriberInitExt;
 
 use bench::child::Order;
 
@@ -65,6 +64,8 @@ enum Command {
     Signal(signal::Arguments),
     /// List, redrive and delete inputs that a server has given up
     DeadLetters(dead_letters::Arguments),
+    /// Copy a store, also while a server runs on it
+    Backup(backup::Arguments),
     /// Run your workflow through random crashes, delays and repeats
     Simulate(simulate::Arguments),
     /// Check files of definitions and say everything that is wrong
@@ -87,6 +88,7 @@ Examples:
   steadfast dev                                a server for the definitions in this folder
   steadfast start greet --wait                 a run on that server
   steadfast serve --store steadfast.db         the HTTP API, on 127.0.0.1:7400
+  steadfast backup copy.db --store steadfast.db   a copy, also while it is served
   steadfast validate examples/graphs           what is wrong with definitions
   steadfast bench all --short                  everything, in half a minute
   steadfast bench turns --concurrency 1,1024   durable turns a second
@@ -97,7 +99,10 @@ Logs go to stderr; RUST_LOG=info or RUST_LOG=steadfast=debug shows more than war
 
 fn main() -> ExitCode {
     let CommandLine { command } = CommandLine::parse();
-    write_logs();
+    // `serve` is told how by its options.
+    if !matches!(command, Command::Serve(_)) {
+        logs::write_warnings();
+    }
     let done = match command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Dev(arguments) => dev::run(&arguments),
@@ -107,6 +112,7 @@ fn main() -> ExitCode {
         Command::Runs(arguments) => runs::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Signal(arguments) => signal::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::DeadLetters(arguments) => dead_letters::run(&arguments).map(|()| ExitCode::SUCCESS),
+        Command::Backup(arguments) => backup::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Validate(arguments) => validate::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments).map(|()| ExitCode::SUCCESS),
@@ -125,12 +131,4 @@ fn main() -> ExitCode {
             usage::exit_code(&error)
         }
     }
-}
-
-/// Warnings to stderr, or what `RUST_LOG` asks for. What it says wrongly is as if it said nothing: logs are not worth a failure.
-fn write_logs() {
-    let wanted = std::env::var("RUST_LOG").ok().and_then(|text| text.parse::<Targets>().ok());
-    let filter = wanted.unwrap_or_else(|| Targets::new().with_default(tracing_subscriber::filter::LevelFilter::WARN));
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false);
-    tracing_subscriber::registry().with(lines).with(filter).init();
 }

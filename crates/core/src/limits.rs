@@ -48,6 +48,9 @@ pub const CONTEXT_FIELDS_MAX: usize = 5_000;
 /// What all branches of a group bring to its join, as it is stored. A hundred thousand branches bring 40 MiB of 400 bytes each.
 pub const JOIN_BYTES_MAX: usize = 256 * 1024 * 1024;
 
+/// Rows that one batch removes of an actor that goes. More go with the next ones, so that other turns do not wait for long.
+pub const REMOVED_ROWS_MAX: usize = 500;
+
 /// Signals kept for a run that nobody waits for yet.
 pub const SIGNALS_KEPT_MAX: u64 = 10_000;
 

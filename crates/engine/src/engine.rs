@@ -29,8 +29,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::commit::{Answer, Gather, Health, RequestError, Waiter};
 use crate::dead_letters::{DeadLetterId, StoredDeadLetter};
 use crate::effects::{self, FunctionContext, Functions};
+use crate::engine_message::RemovalOrder;
 use crate::graph::StoredDefinitions;
 use crate::kinds::Kinds;
+use crate::load::Load;
 use crate::metrics::Metrics;
 use crate::readers::Readers;
 use crate::runner::{Delivery, Runner};
@@ -182,7 +184,8 @@ impl Builder {
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| StartError::NoRuntime)?;
         let runners = settings.runners.clamp(1, usize::from(Shard::COUNT));
         let settings = Settings { runners, ..settings };
-        let gather = Arc::new(Gather::new(store.begin_boot()?, settings.batch_turns_max));
+        let boot = store.begin_boot()?;
+        let gather = Arc::new(Gather::new(boot, settings.batch_turns_max));
         let kinds = Arc::new(kinds);
         let (senders, receivers): (Vec<_>, Vec<_>) = (0..runners).map(|_| mpsc::channel()).unzip();
         let inboxes = Inboxes::new(senders);
@@ -224,6 +227,7 @@ impl Builder {
         running.spawn("committer", move || commit_turns(&*store, &gather, &tasks, &inboxes))?;
         *lock(&running.dispatcher) = Some(runtime.spawn(dispatcher.run(task_events)));
         runtime.spawn(Desk::keep_time(Arc::downgrade(&desk)));
+        tracing::info!(boot, runners, "the engine has started");
         Ok(Engine(Arc::new(running)))
     }
 }
@@ -269,6 +273,13 @@ impl Engine {
     /// Throws a dead letter away.
     pub async fn discard(&self, letter: DeadLetterId) -> Result<(), RequestError> {
         self.0.ask(letter.shard, |waiter| Delivery::Discard { letter, waiter }).await.map(drop)
+    }
+
+    /// Removes an actor with all that it has: storage, history, alarm, tasks, remembered requests, dead letters and its place in lists; and those below it, if the
+    /// order says so. Returns when the actor itself is gone and its name is free; those below follow. What was sent to it before is processed
+    /// before, what is sent meanwhile waits for whoever is of that name next.
+    pub async fn remove(&self, actor: &ActorId, order: RemovalOrder) -> Result<(), RequestError> {
+        self.0.ask(actor.shard(), |waiter| Delivery::Remove { actor: actor.clone(), order, waiter }).await.map(drop)
     }
 
     /// Dead letters after the given one, at most `limit` and at most [`limits::PAGE_ROWS_MAX`].
@@ -340,6 +351,22 @@ impl Engine {
     #[must_use]
     pub fn parked_tasks(&self) -> Vec<ParkedTask> {
         self.0.parked.list()
+    }
+
+    /// How loaded it is.
+    #[must_use]
+    pub fn load(&self) -> Load {
+        let Running { gather, permits, settings, desk, .. } = &*self.0;
+        let places = settings.requests_waiting_max.clamp(1, Semaphore::MAX_PERMITS);
+        Load {
+            boot: gather.boot(),
+            tasks_running: gather.loads.tasks_running.load(Ordering::Relaxed),
+            tasks_waiting: gather.loads.tasks_waiting.load(Ordering::Relaxed),
+            tasks_lent: desk.lent() as u64,
+            requests_waiting: places.saturating_sub(permits.available_permits()) as u64,
+            commit_us: gather.loads.commit_us(),
+            commit_turns: gather.loads.commit_turns(),
+        }
     }
 
     /// Whether turns are acknowledged, and if not, why.

@@ -2,7 +2,10 @@
 //!
 //! Owns their JSON form and its version. Never decides when one is sent.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
+use steadfast_core::ids::Sequence;
 use steadfast_core::json::Json;
 use steadfast_core::turn::{DeadLetter, FailedInput};
 
@@ -20,6 +23,31 @@ pub(crate) enum EngineMessage {
         /// It.
         input: FailedInput,
     },
+    /// The actor is to go, with all its rows. The engine does it: the actor itself never hears of it.
+    Remove {
+        /// How.
+        order: RemovalOrder,
+    },
+}
+
+/// How an actor is removed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RemovalOrder {
+    /// The number under which it is listed. One that is listed under another is another, of the same name, and stays; one that has not ended stays too.
+    pub number: Option<Sequence>,
+    /// The key of its storage that goes first: without it, it is as good as gone.
+    pub first: Option<Arc<str>>,
+    /// Those that go with it.
+    pub below: Option<Below>,
+}
+
+/// The actors of the tree that a removed actor is the top of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Below {
+    /// What those that are listed have as their root.
+    pub root: Arc<str>,
+    /// How the ids of all begin: of some that never began there is nothing but dead letters.
+    pub prefix: Arc<str>,
 }
 
 /// A form of the engine's with the version of the engine that wrote it.
@@ -72,7 +100,7 @@ fn read<T: serde::de::DeserializeOwned>(stored: &Json) -> Result<T, String> {
 #[cfg(test)]
 mod tests {
     use steadfast_core::failure::{Failure, FailureKind};
-    use steadfast_core::ids::{ActorId, Sequence, TaskId};
+    use steadfast_core::ids::{ActorId, TaskId};
     use steadfast_core::time::Timestamp;
     use steadfast_core::turn::Sender;
 
@@ -102,6 +130,9 @@ mod tests {
         let mut stored: Vec<String> = inputs.iter().map(|input| write_failed_input(input).to_string()).collect();
         stored.push(EngineMessage::Notice { letter: letter.clone() }.write().to_string());
         stored.push(EngineMessage::Redriven { input: letter.input }.write().to_string());
+        let below = Some(Below { root: "a".into(), prefix: "run:a.".into() });
+        let order = RemovalOrder { number: Some(Sequence(8)), first: Some("run".into()), below };
+        stored.push(EngineMessage::Remove { order }.write().to_string());
         let expected = [
             r#"{"v":1,"form":{"message":{"from":{"actor":"run:a"},"body":{"a":[1.50]}}}}"#,
             r#"{"v":1,"form":{"alarm":{"due":5}}}"#,
@@ -111,6 +142,7 @@ mod tests {
             r#"{"v":1,"form":{"unreadable":{"body":{"a":[1.50]}}}}"#,
             r#"{"v":1,"form":{"notice":{"letter":{"id":7,"input":{"message":{"from":"outside","body":{"a":[1.50]}}},"error":"boom","attempts":3}}}}"#,
             r#"{"v":1,"form":{"redriven":{"input":{"message":{"from":"outside","body":{"a":[1.50]}}}}}}"#,
+            r#"{"v":1,"form":{"remove":{"order":{"number":8,"first":"run","below":{"root":"a","prefix":"run:a."}}}}}"#,
         ];
         assert_eq!(stored, expected);
         for (input, text) in inputs.iter().zip(expected) {

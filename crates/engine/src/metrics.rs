@@ -44,12 +44,16 @@ counters! {
     loads,
     /// Actors that left memory.
     evictions,
+    /// Actors that were removed with all their rows.
+    actors_removed,
     /// Alarms that fired.
     alarms_fired,
     /// Tasks handed to executors.
     tasks_started,
     /// Tasks whose result a turn has taken.
     tasks_settled,
+    /// Tasks whose result a turn has taken, and that failed.
+    tasks_failed,
     /// Tasks that were called off while they waited in memory or ran.
     tasks_cancelled,
     /// Tasks for which this process lacks something, left on disk. What it lacks is in [`crate::Engine::parked_tasks`].

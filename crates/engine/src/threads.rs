@@ -4,6 +4,7 @@
 //! [`crate::runner`] and [`crate::commit`], which the simulator runs without threads.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -128,9 +129,14 @@ fn forward(runner: &mut Runner, inboxes: &Inboxes) {
 /// The committer's thread.
 pub(crate) fn commit_turns(store: &dyn Store, gather: &Gather, tasks: &UnboundedSender<TaskEvent>, inboxes: &Inboxes) {
     while gather.wait_for_turns() {
+        let (began, turns_before) = (Instant::now(), gather.counters.turns_committed.load(Ordering::Relaxed));
         match commit_gathered(gather, store) {
             Commit::Nothing => {}
-            Commit::Done(outputs) => release(outputs, tasks),
+            Commit::Done(outputs) => {
+                let turns = gather.counters.turns_committed.load(Ordering::Relaxed) - turns_before;
+                gather.loads.committed(turns, began.elapsed());
+                release(outputs, tasks);
+            }
             Commit::Failed(outputs, error) => {
                 tracing::error!(%error, "a commit failed; nothing is acknowledged until the store is well");
                 let reason = error.to_string();

@@ -10,6 +10,8 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::error::Refusal;
 use crate::guard::Access;
+use crate::limits::Limits;
+use crate::traffic::Traffic;
 
 /// Shared by all requests. Cheap to clone.
 #[derive(Clone)]
@@ -18,6 +20,8 @@ pub(crate) struct App {
     pub(crate) graphs: Graphs,
     pub(crate) workers: Workers,
     pub(crate) access: Arc<Access>,
+    pub(crate) limits: Limits,
+    pub(crate) traffic: Arc<Traffic>,
     /// The document at `/openapi.json`.
     pub(crate) openapi: Arc<str>,
     pub(crate) phase: watch::Receiver<Phase>,

@@ -20,14 +20,16 @@ use tokio::task::JoinSet;
 
 use crate::app::{App, Phase};
 use crate::guard::Access;
-use crate::limits;
+use crate::limits::{self, Limits};
 use crate::router::{openapi, router};
+use crate::traffic::Counted;
 
 /// A server that listens.
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
     access: Access,
+    limits: Limits,
     openapi: String,
 }
 
@@ -67,7 +69,13 @@ impl Server {
             true => BindError::InUse(address),
             false => BindError::Refused { address, reason },
         })?;
-        Ok(Self { listener, address, access, openapi: openapi()? })
+        Ok(Self { listener, address, access, limits: Limits::default(), openapi: openapi()? })
+    }
+
+    /// Uses these limits instead of the defaults.
+    #[must_use]
+    pub fn limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
     }
 
     /// Where it listens; with the port that the system chose, if it was asked to.
@@ -78,19 +86,21 @@ impl Server {
 
     /// Serves `engine`, which has been built with graphs, until `stop`. Then nothing more is accepted, streams end, and requests under way have a while to be answered.
     pub async fn run(self, engine: &Engine, stop: impl Future<Output = ()>) {
-        let Self { listener, access, openapi, .. } = self;
+        let Self { listener, access, limits: set, openapi, .. } = self;
         let (phase, receiver) = watch::channel(Phase::Serving);
         let app = App {
             engine: engine.clone(),
             graphs: Graphs::of(engine),
             workers: Workers::of(engine),
             access: Arc::new(access),
+            limits: set,
+            traffic: Arc::default(),
             openapi: openapi.into(),
             phase: receiver,
             reads: Arc::new(Semaphore::new(limits::READS_MAX)),
         };
         let router = router(app.clone());
-        let slots = Arc::new(Semaphore::new(limits::CONNECTIONS_MAX));
+        let slots = Arc::new(Semaphore::new(set.connections));
         let mut connections = JoinSet::new();
         let mut stop = pin!(stop);
         loop {
@@ -113,7 +123,7 @@ impl Server {
         drop(listener);
         phase.send_replace(Phase::Stopping);
         let all_ended = async { while connections.join_next().await.is_some() {} };
-        if tokio::time::timeout(limits::STOP_GRACE, all_ended).await.is_err() {
+        if tokio::time::timeout(set.stop_grace, all_ended).await.is_err() {
             tracing::warn!("{} connections were cut off at the end", connections.len());
         }
         connections.shutdown().await;
@@ -128,6 +138,7 @@ async fn accept(listener: &TcpListener, slots: &Arc<Semaphore>) -> io::Result<(T
 }
 
 async fn serve(stream: TcpStream, slot: OwnedSemaphorePermit, router: Router, app: App) {
+    let _counted = Counted::new(&app.traffic, |traffic| &traffic.connections);
     // Small answers and events go at once. Where that cannot be set, they go a little later.
     drop(stream.set_nodelay(true));
     let connection = http1::Builder::new()

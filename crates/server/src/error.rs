@@ -28,6 +28,11 @@ impl Refusal {
         }))
     }
 
+    /// What the client is told.
+    pub(crate) fn detail(&self) -> &str {
+        &self.0.detail
+    }
+
     pub(crate) fn bad_request(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, problem::BAD_REQUEST, detail)
     }
@@ -130,6 +135,9 @@ impl From<RunError> for Refusal {
                 Self(Box::new(Problem { violations: violations.into_iter().map(wire).collect(), ..*refusal.0 }))
             }
             RunError::Conflict { .. } => Self::new(StatusCode::CONFLICT, problem::RUN_EXISTS, told),
+            RunError::NotOver { .. } | RunError::NotATop { .. } => {
+                Self::new(StatusCode::CONFLICT, problem::RUN_NOT_OVER, told)
+            }
             RunError::InvalidId { .. } => Self::invalid_id(told),
             RunError::Request(error) => error.into(),
             RunError::Store(error) => error.into(),

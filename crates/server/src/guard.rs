@@ -3,7 +3,9 @@
 //! Owns what each request needs, and the refusing of those that lack it, before anything of a request is read. What it does not know needs most.
 //! Start reading at [`watch`].
 
-use axum::extract::{Request, State};
+use std::time::Instant;
+
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, Method};
@@ -14,6 +16,7 @@ use steadfast_api::v1::operations;
 use crate::app::App;
 use crate::error::Refusal;
 use crate::keys::{Keys, Need};
+use crate::request::shown;
 
 /// Who may use the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,10 +36,20 @@ pub(crate) async fn watch(State(app): State<App>, request: Request, next: Next) 
         Access::Loopback => check_origin(request.headers()),
         Access::Insecure => Ok(()),
     };
-    match allowed {
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let began = Instant::now();
+    let response = match allowed {
         Ok(()) => next.run(request).await,
-        Err(refusal) => refusal.into_response(),
-    }
+        Err(refusal) => {
+            tracing::warn!(%method, path = %shown(&path), "a request was refused: {}", refusal.detail());
+            refusal.into_response()
+        }
+    };
+    app.traffic.answered(route.as_ref().map(MatchedPath::as_str), response.status());
+    let (status, ms) = (response.status().as_u16(), began.elapsed().as_millis());
+    tracing::debug!(%method, path = %shown(&path), status, ms, "a request was answered");
+    response
 }
 
 /// What a request needs. Paths are as they were sent, as the router takes them.
@@ -119,6 +132,7 @@ mod tests {
         check(Method::POST, "/v1/runs/a/signals/go", Need::Start);
         check(Method::POST, "/v1/runs/a/cancel", Need::Operate);
         check(Method::DELETE, "/v1/dead-letters/1-2-3", Need::Operate);
+        check(Method::POST, "/v1/runs/a/purge", Need::Define);
         check(Method::PUT, "/v1/definitions", Need::Define);
         check(Method::POST, "/v1/something/new", Need::Define);
         check(Method::POST, "/v1/runs/a/cancel/", Need::Define);

@@ -7,6 +7,7 @@
 mod app;
 mod connections;
 mod error;
+mod exposition;
 mod guard;
 mod history;
 mod keys;
@@ -15,9 +16,11 @@ mod request;
 mod router;
 mod routes;
 mod stream;
+mod traffic;
 mod wire;
 
 pub use connections::{BindError, Server};
 pub use guard::Access;
 pub use keys::{InvalidKeys, Keys, Role};
+pub use limits::Limits;
 pub use router::openapi;

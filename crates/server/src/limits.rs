@@ -4,8 +4,22 @@
 
 use std::time::Duration;
 
-/// The largest body. A value in the engine may be as large.
-pub(crate) const BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// What whoever runs a server may set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections at once. More wait to be accepted; each may be a stream that costs a few KiB.
+    pub connections: usize,
+    /// The largest body of a request. A value in the engine may have 8 MiB.
+    pub body_bytes: usize,
+    /// For requests under way to end when the server stops.
+    pub stop_grace: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { connections: 4_096, body_bytes: 8 * 1024 * 1024, stop_grace: Duration::from_secs(10) }
+    }
+}
 
 /// The head of a request, and of each part of its body that is held at once.
 pub(crate) const BUFFER_BYTES_MAX: usize = 64 * 1024;
@@ -15,9 +29,6 @@ pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// For the body of a request to arrive: 8 MiB over a slow line.
 pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// Connections at once. More wait to be accepted; each may be a stream that costs a few KiB.
-pub(crate) const CONNECTIONS_MAX: usize = 4_096;
 
 /// Rows on a page when nothing is said.
 pub(crate) const PAGE_ROWS_DEFAULT: usize = 50;
@@ -50,9 +61,6 @@ pub(crate) const PROGRESS_BYTES_MAX: usize = 4 * 1024;
 
 /// How often a silent stream shows that it is alive: proxies cut connections that are silent for a minute or half.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
-
-/// For requests under way to end when the server stops.
-pub(crate) const STOP_GRACE: Duration = Duration::from_secs(10);
 
 /// After an accept that failed, mostly for want of file descriptors.
 pub(crate) const ACCEPT_AGAIN: Duration = Duration::from_millis(100);

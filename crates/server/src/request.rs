@@ -13,6 +13,7 @@ use steadfast_core::duration;
 use steadfast_core::ids::RequestId;
 use steadfast_core::json::Json;
 
+use crate::app::App;
 use crate::error::Refusal;
 use crate::limits;
 
@@ -22,10 +23,10 @@ pub(crate) struct Body {
     media_type: Option<String>,
 }
 
-impl<S: Send + Sync> FromRequest<S> for Body {
+impl FromRequest<App> for Body {
     type Rejection = Refusal;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, Refusal> {
+    async fn from_request(request: Request, state: &App) -> Result<Self, Refusal> {
         let media_type = media_type(request.headers())?;
         let read = tokio::time::timeout(limits::BODY_TIMEOUT, Bytes::from_request(request, state));
         let Ok(read) = read.await else {
@@ -35,7 +36,7 @@ impl<S: Send + Sync> FromRequest<S> for Body {
         match read {
             Ok(bytes) => Ok(Self { bytes, media_type }),
             Err(rejection) if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => {
-                let max = limits::BODY_BYTES_MAX / 1024 / 1024;
+                let max = state.limits.body_bytes / 1024 / 1024;
                 Err(Refusal::too_large(format!("the body is larger than {max} MiB; send less, or in parts")))
             }
             Err(_) => Err(Refusal::bad_request("the body was cut off; send it again")),

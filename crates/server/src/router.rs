@@ -13,8 +13,8 @@ use utoipa_axum::routes;
 
 use crate::app::App;
 use crate::error::Refusal;
-use crate::routes::{controls, dead_letters, definitions, events, operations, parts, runs, tasks};
-use crate::{guard, limits};
+use crate::guard;
+use crate::routes::{controls, dead_letters, definitions, events, operations, parts, purge, runs, tasks};
 
 /// The head of the description.
 #[derive(OpenApi)]
@@ -55,6 +55,7 @@ fn routes() -> OpenApiRouter<App> {
         .routes(routes!(controls::pause_run))
         .routes(routes!(controls::resume_run))
         .routes(routes!(controls::signal_run))
+        .routes(routes!(purge::purge_run))
         .routes(routes!(events::list_run_events))
         .routes(routes!(events::list_run_decisions))
         .routes(routes!(events::list_events))
@@ -84,7 +85,7 @@ pub(crate) fn router(app: App) -> Router {
             Refusal::method_not_allowed(request.method().as_str(), request.uri().path())
         })
         .fallback(async |request: Request| Refusal::path_not_found(request.uri().path()))
-        .layer(DefaultBodyLimit::max(limits::BODY_BYTES_MAX))
+        .layer(DefaultBodyLimit::max(app.limits.body_bytes))
         .layer(middleware::from_fn_with_state(app.clone(), guard::watch))
         .with_state(app)
 }

@@ -17,6 +17,7 @@ use crate::app::App;
 use crate::error::Refusal;
 use crate::history::{History, Piece, Rest};
 use crate::limits;
+use crate::traffic::Counted;
 
 /// A stream to one client.
 pub(crate) struct Stream {
@@ -24,6 +25,7 @@ pub(crate) struct Stream {
     /// Taken while it is read.
     history: Option<History>,
     watching: Watching,
+    _counted: Counted,
 }
 
 /// What a look into the store gave.
@@ -40,7 +42,8 @@ impl Stream {
     /// Begins to watch, before anything is read: what is added in between is told.
     pub(crate) fn new(app: App, history: History) -> Result<Self, Refusal> {
         let watching = app.engine.watch(history.watched()?);
-        Ok(Self { app, history: Some(history), watching })
+        let counted = Counted::new(&app.traffic, |traffic| &traffic.streams);
+        Ok(Self { app, history: Some(history), watching, _counted: counted })
     }
 
     /// The answer that sends it.

@@ -41,6 +41,18 @@ pub struct ActorWrites {
     pub root: Option<Arc<str>>,
     /// Inputs of it that were given up.
     pub dead_letters: BTreeMap<Sequence, RowChange<DeadLetterRow>>,
+    /// Rows on disk that go before all this is written.
+    pub removal: Option<Removal>,
+}
+
+/// A part of an actor that goes, of those rows that are on disk before the batch. Its listing and its alarm go with the first part. Messages to it
+/// stay: whoever is of its name next gets them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Removal {
+    /// The key of its storage that goes with the first part too: without it the actor is as good as gone.
+    pub first: Option<Arc<str>>,
+    /// How many other rows go at most: tasks, remembered requests, dead letters, its history, its storage.
+    pub rows_max: usize,
 }
 
 /// What becomes of a message row.

@@ -104,6 +104,26 @@ pub trait Reader: Send {
     /// Runs, the newest first, before the one of the given number.
     fn runs(&self, filter: RunFilter<'_>, before: Option<Sequence>, limit: usize) -> Result<Vec<RunRow>, StoreError>;
 
+    /// How an actor is listed.
+    fn run(&self, actor: &ActorId) -> Result<Option<RunRow>, StoreError>;
+
+    /// Runs at the top of a tree that ended up to and including `until`, ordered by their end and number, after the given ones.
+    fn ended_runs(
+        &self,
+        after: (Timestamp, Sequence),
+        until: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<RunRow>, StoreError>;
+
+    /// How many rows of an actor a [`batch::Removal`] would take, as far as `limit`.
+    fn rows_of(&self, actor: &ActorId, limit: usize) -> Result<usize, StoreError>;
+
+    /// Actors whose ids begin with `prefix` and for whom messages wait.
+    fn actors_with_messages(&self, prefix: &str, limit: usize) -> Result<Vec<ActorId>, StoreError>;
+
+    /// Actors whose ids begin with `prefix` and who have dead letters.
+    fn actors_with_dead_letters(&self, prefix: &str, limit: usize) -> Result<Vec<ActorId>, StoreError>;
+
     /// How many runs there are, by workflow and status.
     fn run_counts(&self) -> Result<Vec<RunCount>, StoreError>;
 

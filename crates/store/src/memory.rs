@@ -14,7 +14,7 @@ use steadfast_core::json::Json;
 use steadfast_core::time::Timestamp;
 use steadfast_core::turn::{AlarmChange, Entries};
 
-use crate::batch::{ActorWrites, Batch, ListingChange, MessageChange, RowChange};
+use crate::batch::{ActorWrites, Batch, ListingChange, MessageChange, Removal, RowChange};
 use crate::number::{boot_after, storable};
 use crate::rows::{
     AlarmRow, DeadLetterRow, EventRow, Head, HistoryPlace, MessageRow, RequestRow, RunCount, RunFilter, RunRow, TaskRow,
@@ -33,8 +33,10 @@ struct Rows {
     shards: BTreeMap<Shard, ShardRows>,
     runs: BTreeMap<Sequence, RunRow>,
     run_numbers: BTreeMap<ActorId, Sequence>,
-    /// Every commit's events, each with the top of its tree.
-    history: Vec<Vec<(Option<Arc<str>>, EventRow)>>,
+    /// Every event in the order of commits, with the top of its tree.
+    history: BTreeMap<HistoryPlace, (Option<Arc<str>>, EventRow)>,
+    /// How many parts the history has had.
+    parts: u64,
 }
 
 /// The rows of one shard, each kind in the orders in which it is read.
@@ -50,6 +52,15 @@ struct ShardRows {
     requests_by_expiry: BTreeSet<(Timestamp, ActorId, RequestId)>,
     events: BTreeMap<(ActorId, u64), EventRow>,
     dead_letters: BTreeMap<Sequence, DeadLetterRow>,
+}
+
+/// A row that a removal takes.
+enum Removable {
+    Task(TaskId),
+    Request(RequestId),
+    DeadLetter(Sequence),
+    Event(u64),
+    State(Arc<str>),
 }
 
 impl MemoryStore {
@@ -88,6 +99,9 @@ impl Store for MemoryStore {
             shard.check(actor, writes, &mut letters)?;
         }
         for (actor, writes) in &batch.actors {
+            if let Some(removal) = &writes.removal {
+                rows.remove(actor, removal);
+            }
             rows.shards.entry(actor.shard()).or_default().apply(actor, writes);
             rows.list(actor, writes);
         }
@@ -112,7 +126,20 @@ impl Rows {
             (listed.status, listed.ended_at) = (row.status.clone(), row.ended_at);
         }
         if !writes.events.is_empty() {
-            self.history.push(writes.events.iter().map(|event| (writes.root.clone(), event.clone())).collect());
+            self.parts += 1;
+            let places = (0..).map(|index| HistoryPlace { part: self.parts, index });
+            let events = writes.events.iter().map(|event| (writes.root.clone(), event.clone()));
+            self.history.extend(places.zip(events));
+        }
+    }
+
+    fn remove(&mut self, actor: &ActorId, removal: &Removal) {
+        if let Some(number) = self.run_numbers.remove(actor) {
+            self.runs.remove(&number);
+        }
+        let events = self.shards.entry(actor.shard()).or_default().remove(actor, removal);
+        if !events.is_empty() {
+            self.history.retain(|_, (_, event)| event.actor != *actor || !events.contains(&event.sequence));
         }
     }
 }
@@ -171,6 +198,44 @@ impl ShardRows {
             }
         }
         Ok(())
+    }
+
+    /// The rows that a removal takes, except for the first key and the alarm.
+    fn removable(&self, actor: &ActorId) -> Vec<Removable> {
+        let tasks =
+            self.tasks.keys().filter(|(owner, _)| owner == actor).map(|(_, task)| Removable::Task(task.clone()));
+        let requests = self.requests.keys().filter(|(owner, _)| owner == actor);
+        let requests = requests.map(|(_, request)| Removable::Request(request.clone()));
+        let letters = self.dead_letters.iter().filter(|(_, row)| row.actor == *actor);
+        let letters = letters.map(|(id, _)| Removable::DeadLetter(*id));
+        let events = self.events.keys().filter(|(owner, _)| owner == actor);
+        let events = events.map(|(_, sequence)| Removable::Event(*sequence));
+        let state = self.state.get(actor).into_iter().flat_map(BTreeMap::keys).map(|key| Removable::State(key.clone()));
+        tasks.chain(requests).chain(letters).chain(events).chain(state).collect()
+    }
+
+    /// Removes a part of an actor. The numbers of its events that are gone.
+    fn remove(&mut self, actor: &ActorId, removal: &Removal) -> BTreeSet<u64> {
+        self.set_alarm(actor, None);
+        let (first, mut events) = (removal.first.clone().map(Removable::State), BTreeSet::new());
+        for row in first.into_iter().chain(self.removable(actor).into_iter().take(removal.rows_max)) {
+            match row {
+                Removable::Task(task) => self.set_task(actor, &task, &RowChange::Delete),
+                Removable::Request(request) => self.set_request(actor, &request, None),
+                Removable::DeadLetter(id) => drop(self.dead_letters.remove(&id)),
+                Removable::Event(sequence) => {
+                    self.events.remove(&(actor.clone(), sequence));
+                    events.insert(sequence);
+                }
+                Removable::State(key) => {
+                    if let Some(state) = self.state.get_mut(actor) {
+                        state.remove(&key);
+                    }
+                }
+            }
+        }
+        self.state.retain(|_, state| !state.is_empty());
+        events
     }
 
     fn apply(&mut self, actor: &ActorId, writes: &ActorWrites) {
@@ -382,13 +447,9 @@ impl Reader for MemoryStore {
         limit: usize,
     ) -> Result<Vec<(HistoryPlace, EventRow)>, StoreError> {
         let rows = self.rows();
-        let parts = rows.history.iter().zip(1..);
-        let all = parts.flat_map(|(events, part)| {
-            (0..).zip(events).map(move |(index, event)| (HistoryPlace { part, index }, event))
-        });
-        let wanted =
-            all.filter(|(place, (top, _))| *place > after && root.is_none_or(|root| top.as_deref() == Some(root)));
-        Ok(wanted.take(limit).map(|(place, (_, event))| (place, event.clone())).collect())
+        let behind = rows.history.range(after_or_all(Some(after)));
+        let wanted = behind.filter(|(_, (top, _))| root.is_none_or(|root| top.as_deref() == Some(root)));
+        Ok(wanted.take(limit).map(|(place, (_, event))| (*place, event.clone())).collect())
     }
 
     fn runs(&self, filter: RunFilter<'_>, before: Option<Sequence>, limit: usize) -> Result<Vec<RunRow>, StoreError> {
@@ -400,6 +461,43 @@ impl Reader for MemoryStore {
                 && filter.parent.is_none_or(|parent| row.parent.as_deref() == Some(parent))
         };
         Ok(self.rows().runs.values().rev().filter(fits).take(limit).cloned().collect())
+    }
+
+    fn run(&self, actor: &ActorId) -> Result<Option<RunRow>, StoreError> {
+        let rows = self.rows();
+        Ok(rows.run_numbers.get(actor).and_then(|number| rows.runs.get(number)).cloned())
+    }
+
+    fn ended_runs(
+        &self,
+        after: (Timestamp, Sequence),
+        until: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<RunRow>, StoreError> {
+        let rows = self.rows();
+        let tops = rows.runs.values().filter(|row| row.parent.is_none());
+        let place = |row: &RunRow| row.ended_at.map(|ended_at| (ended_at, row.number));
+        let is_wanted = |place: &(Timestamp, Sequence)| *place > after && place.0 <= until;
+        let mut found: Vec<RunRow> = tops.filter(|row| place(row).is_some_and(|at| is_wanted(&at))).cloned().collect();
+        found.sort_by_key(place);
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    fn rows_of(&self, actor: &ActorId, limit: usize) -> Result<usize, StoreError> {
+        Ok(self.of(actor.shard(), |rows| rows.removable(actor).len().min(limit)))
+    }
+
+    fn actors_with_messages(&self, prefix: &str, limit: usize) -> Result<Vec<ActorId>, StoreError> {
+        let rows = self.rows();
+        let actors = rows.shards.values().flat_map(|shard| shard.messages.keys().map(|(actor, _)| actor));
+        Ok(beginning_with(prefix, actors, limit))
+    }
+
+    fn actors_with_dead_letters(&self, prefix: &str, limit: usize) -> Result<Vec<ActorId>, StoreError> {
+        let rows = self.rows();
+        let actors = rows.shards.values().flat_map(|shard| shard.dead_letters.values().map(|row| &row.actor));
+        Ok(beginning_with(prefix, actors, limit))
     }
 
     fn run_counts(&self) -> Result<Vec<RunCount>, StoreError> {
@@ -420,6 +518,12 @@ impl Reader for MemoryStore {
         let from = after_or_all(after);
         Ok(self.of(shard, |rows| rows.dead_letters.range(from).take(limit).map(|(_, row)| row.clone()).collect()))
     }
+}
+
+/// Each of the actors whose ids begin so, once.
+fn beginning_with<'a>(prefix: &str, actors: impl Iterator<Item = &'a ActorId>, limit: usize) -> Vec<ActorId> {
+    let found: BTreeSet<&ActorId> = actors.filter(|actor| actor.as_str().starts_with(prefix)).collect();
+    found.into_iter().take(limit).cloned().collect()
 }
 
 fn after_or_all<K>(after: Option<K>) -> (Bound<K>, Bound<K>) {

@@ -90,7 +90,7 @@ fn a_file_of_another_program_is_refused() {
 fn a_store_of_a_newer_version_is_refused() {
     let folder = folder();
     closed_store(&folder, "PRAGMA user_version = 99");
-    let message = "store `…/store.db` has version 99, this program knows versions up to 1; \
+    let message = "store `…/store.db` has version 99, this program knows versions up to 2; \
          it was left as it is, run the newer program";
     refused(&folder, "store.db", message);
 }
@@ -109,7 +109,7 @@ fn a_newer_version_is_noticed_where_it_is_not_yet_in_the_main_file() {
     }
     let before = content(&crashed);
     let error = SqliteStore::open(crashed.path().join("store.db")).unwrap_err();
-    assert!(matches!(error, OpenError::Newer { found: 99, known: 1, .. }), "{error}");
+    assert!(matches!(error, OpenError::Newer { found: 99, known: 2, .. }), "{error}");
     let after = content(&crashed);
     assert!(before.iter().all(|(name, bytes)| after[name] == *bytes), "the refusal changed a file");
 }

@@ -27,6 +27,8 @@ pub const CANCEL: &str = "/v1/runs/{id}/cancel";
 pub const PAUSE: &str = "/v1/runs/{id}/pause";
 /// `POST`: go on.
 pub const RESUME: &str = "/v1/runs/{id}/resume";
+/// `POST`: remove a run that is over, with its whole tree.
+pub const PURGE: &str = "/v1/runs/{id}/purge";
 /// `POST`: send a signal.
 pub const SIGNAL: &str = "/v1/runs/{id}/signals/{name}";
 /// The header that makes a signal one that is sent once.
@@ -256,6 +258,15 @@ pub struct Control {
     /// The reason, kept with a run that is cancelled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+/// What became of a run that was to be removed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Purged {
+    /// The run.
+    pub id: String,
+    /// Whether there was one; `false` when it had gone before, or was never there.
+    pub purged: bool,
 }
 
 /// How a run is after it was told something.

@@ -239,6 +239,8 @@ fn told_as_usage(error: RunError) -> anyhow::Error {
         | RunError::Conflict { .. }
         | RunError::InvalidId { .. }) => WrongUsage(error.to_string()).into(),
         error @ (RunError::NotFound { .. }
+        | RunError::NotOver { .. }
+        | RunError::NotATop { .. }
         | RunError::Request(_)
         | RunError::Store(_)
         | RunError::Unreadable { .. }) => error.into(),

@@ -4,8 +4,10 @@
 #![allow(clippy::unwrap_used)]
 
 mod apply;
+mod backup;
 mod bench;
 mod command;
+mod config;
 mod connection;
 mod dead_letters;
 mod dev;

@@ -11,16 +11,20 @@ use tempfile::tempdir;
 use crate::command::{run, steadfast};
 
 /// A server, and where it says that it listens.
-fn start(folder: &Path, line: &str) -> (Child, String) {
+pub(crate) fn start(folder: &Path, line: &str) -> (Child, String) {
     let mut child = steadfast(folder, line).stdout(Stdio::piped()).spawn().unwrap();
-    let mut told = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut told).unwrap();
-    let told: Value = serde_json::from_str(&told).unwrap();
-    let address = told["listening"].as_str().unwrap().strip_prefix("http://").unwrap().to_owned();
+    let address = address(&mut child);
     (child, address)
 }
 
-fn ask(address: &str, head: &str, body: &str) -> String {
+pub(crate) fn address(child: &mut Child) -> String {
+    let mut told = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut told).unwrap();
+    let told: Value = serde_json::from_str(&told).unwrap();
+    told["listening"].as_str().unwrap().strip_prefix("http://").unwrap().to_owned()
+}
+
+pub(crate) fn ask(address: &str, head: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     let length = body.len();
     write!(stream, "{head} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}").unwrap();
@@ -30,12 +34,12 @@ fn ask(address: &str, head: &str, body: &str) -> String {
 }
 
 #[track_caller]
-fn end(mut child: Child, signal: &str) {
+pub(crate) fn end(mut child: Child, signal: &str) {
     assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
-const SERVE: &str = "serve --store sqlite:s.db --listen 127.0.0.1:0 --json";
+pub(crate) const SERVE: &str = "serve --store sqlite:s.db --listen 127.0.0.1:0 --json";
 
 #[test]
 fn what_was_started_goes_on_after_the_server_was_stopped_and_started_again() {

@@ -10,6 +10,7 @@ mod problem;
 mod problems;
 mod read;
 mod references;
+mod settings;
 mod syntax;
 pub mod task;
 mod tree;
@@ -22,6 +23,7 @@ mod tests;
 pub use problem::{Problem, Severity};
 pub use read::{Compiled, Parsed, Read, compile, read};
 pub use references::check_references;
+pub use settings::{Setting, settings};
 
 use task::Task;
 use workflow::{Reference, Work, Workflow};

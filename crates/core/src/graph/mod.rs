@@ -18,3 +18,4 @@ pub mod view;
 
 pub use actor::{KIND, Run};
 pub use decision::Decision;
+pub use state::run::FACTS as RUN_KEY;

@@ -15,6 +15,7 @@ use steadfast_store::StoreError;
 use steadfast_store::batch::Batch;
 
 use super::Output;
+use crate::load::Loads;
 use crate::metrics::Counters;
 use crate::mutation::Mutation;
 use crate::watch::Watchers;
@@ -41,6 +42,7 @@ pub struct Gather {
     boot: u32,
     turns_max: usize,
     pub(crate) counters: Counters,
+    pub(crate) loads: Loads,
     pub(crate) watchers: Watchers,
     pub(crate) mutation: Mutation,
 }
@@ -116,6 +118,7 @@ impl Gather {
             boot,
             turns_max: turns_max.max(1),
             counters: Counters::default(),
+            loads: Loads::new(),
             watchers: Watchers::default(),
             mutation: Mutation::None,
         }
@@ -137,6 +140,11 @@ impl Gather {
     /// An id for a caller that gave none. No other life of the engine gives it: an actor may keep it for a later answer.
     pub fn anonymous_request(&self) -> RequestId {
         RequestId::anonymous(self.next_sequence().0)
+    }
+
+    /// Which life of an engine on its store this is.
+    pub(crate) fn boot(&self) -> u32 {
+        self.boot
     }
 
     /// Which attempt a task dispatched as `sequence` is on: it may have been started once in every boot since.

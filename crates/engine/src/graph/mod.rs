@@ -4,11 +4,13 @@
 //! Start reading at [`Graphs`].
 
 mod lists;
+mod purge;
 mod source;
 mod start;
 mod storage;
 
 pub use lists::{DefinitionVersion, Listed, ListedRun};
+pub use purge::Purged;
 pub use start::{Run, RunError};
 
 pub(crate) use source::StoredDefinitions;
@@ -52,7 +54,11 @@ impl Graphs {
         let documents: Result<Vec<Document>, TurnError> = definitions.iter().map(document).collect();
         let apply = Apply { documents: documents.map_err(RunError::stored)? };
         let answer = self.engine.request(&catalog::actor(), &apply).await?;
-        answer.decode().map_err(|error| RunError::stored(error.into()))
+        let applied: Vec<Applied> = answer.decode().map_err(|error| RunError::stored(error.into()))?;
+        for Applied { kind, name, version, status } in &applied {
+            tracing::info!(kind = kind.name(), name, version, ?status, "a definition was applied");
+        }
+        Ok(applied)
     }
 
     /// The newest version of a definition.

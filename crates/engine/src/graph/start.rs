@@ -90,6 +90,22 @@ pub enum RunError {
         /// The workflow of the run that exists.
         workflow: String,
     },
+    /// It cannot be removed before it is over.
+    #[error("run `{run}` cannot be removed: {}", still_active(run, by))]
+    NotOver {
+        /// The id.
+        run: String,
+        /// Which run of its tree has not ended.
+        by: String,
+    },
+    /// A part of a tree cannot be removed alone.
+    #[error("run `{run}` is a part of run `{root}` and goes with it; remove that one")]
+    NotATop {
+        /// The id.
+        run: String,
+        /// The run at the top.
+        root: String,
+    },
     /// The id cannot be used.
     #[error("{message}")]
     InvalidId {
@@ -122,6 +138,11 @@ impl RunError {
             | TurnError::Limit { .. } => Self::Unreadable { message: error.to_string() },
         }
     }
+}
+
+fn still_active(run: &str, by: &str) -> String {
+    let own = if run == by { "it".to_owned() } else { format!("run `{by}` below it") };
+    format!("{own} has not ended; wait for that, or cancel it")
 }
 
 fn listed(violations: &[Violation]) -> String {

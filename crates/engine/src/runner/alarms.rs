@@ -15,6 +15,7 @@ use steadfast_store::StoreError;
 
 use super::Runner;
 use super::mailbox::{Entry, Waiting};
+use crate::log::run_of;
 
 /// The alarms that a runner knows of.
 pub(super) struct Alarms {
@@ -102,7 +103,7 @@ impl Runner {
             let is_set = match slot.head(&*self.reader) {
                 Ok(head) => head.alarm == Some(due),
                 Err(error @ StoreError::Damaged(_)) => {
-                    tracing::error!(%actor, %error, "an alarm cannot fire");
+                    tracing::error!(run = run_of(&actor), %actor, %error, "an alarm cannot fire");
                     false
                 }
                 Err(error) => {

@@ -17,6 +17,7 @@ use super::requests::Known;
 use super::slot::Place;
 use crate::commit::{Answer, Output, RequestError, Waiter};
 use crate::dead_letters::DeadLetterId;
+use crate::engine_message::RemovalOrder;
 use crate::metrics::Counters;
 
 /// Something for a runner.
@@ -63,6 +64,15 @@ pub enum Delivery {
     Discard {
         /// Which.
         letter: DeadLetterId,
+        /// Where the caller waits.
+        waiter: Waiter,
+    },
+    /// An actor is to go, behind everything that waits for it. The caller waits until it is gone.
+    Remove {
+        /// Which.
+        actor: ActorId,
+        /// How.
+        order: RemovalOrder,
         /// Where the caller waits.
         waiter: Waiter,
     },
@@ -147,6 +157,7 @@ impl Runner {
             Delivery::Send { actor, id, body, waiter } => self.deliver_send(&actor, id, body, waiter, now),
             Delivery::Redrive { letter, waiter } => self.redrive(letter, waiter),
             Delivery::Discard { letter, waiter } => self.discard(letter, waiter),
+            Delivery::Remove { actor, order, waiter } => self.begin_removal(&actor, order, waiter),
         }
     }
 
@@ -154,21 +165,26 @@ impl Runner {
     fn refuse_unless_possible(&self, delivery: Delivery) -> Option<Delivery> {
         let error = match &delivery {
             Delivery::Remote(_) | Delivery::Task { .. } => return Some(delivery),
-            Delivery::Request { actor, .. } | Delivery::Send { actor, .. } if !self.kinds.knows(actor) => {
+            Delivery::Request { actor, .. } | Delivery::Send { actor, .. } | Delivery::Remove { actor, .. }
+                if !self.kinds.knows(actor) =>
+            {
                 RequestError::UnknownKind(actor.kind().to_owned())
             }
-            Delivery::Request { .. } | Delivery::Send { .. } | Delivery::Redrive { .. } | Delivery::Discard { .. } => {
-                match self.gather.health_when_unwell() {
-                    Some(reason) => RequestError::Unavailable(reason),
-                    None => return Some(delivery),
-                }
-            }
+            Delivery::Request { .. }
+            | Delivery::Send { .. }
+            | Delivery::Redrive { .. }
+            | Delivery::Discard { .. }
+            | Delivery::Remove { .. } => match self.gather.health_when_unwell() {
+                Some(reason) => RequestError::Unavailable(reason),
+                None => return Some(delivery),
+            },
         };
         match delivery {
             Delivery::Request { waiter, .. }
             | Delivery::Send { waiter, .. }
             | Delivery::Redrive { waiter, .. }
-            | Delivery::Discard { waiter, .. } => waiter.send(Err(error)),
+            | Delivery::Discard { waiter, .. }
+            | Delivery::Remove { waiter, .. } => waiter.send(Err(error)),
             Delivery::Remote(_) | Delivery::Task { .. } => {}
         }
         None

@@ -18,6 +18,7 @@ use super::turn::{consume, told};
 use crate::commit::RequestError;
 use crate::dead_letters::DeadLetterId;
 use crate::engine_message::{EngineMessage, write_failed_input};
+use crate::log::run_of;
 use crate::metrics::Counters;
 
 /// Inputs that wait for their next try.
@@ -60,7 +61,7 @@ impl Runner {
             self.refuse(entry.waiting, error);
             return;
         };
-        tracing::warn!(actor = %slot.id, attempt = entry.attempts, error, "a turn failed");
+        tracing::warn!(run = run_of(&slot.id), actor = %slot.id, attempt = entry.attempts, error, "a turn failed");
         match Retry::of_messages().after_failure(slot.id.as_str(), entry.attempts, now) {
             AfterFailure::RetryAt(due) => self.set_aside(place, entry, due),
             AfterFailure::GiveUp => self.give_up(place, entry, input, error, now),
@@ -101,7 +102,7 @@ impl Runner {
         let actor = &self.slots[place].id.clone();
         Counters::add(&self.gather.counters.dead_letters, 1);
         let id = self.gather.next_sequence();
-        tracing::error!(%actor, letter = %DeadLetterId { shard: actor.shard(), sequence: id }, attempts = entry.attempts, error, "an input was given up and is kept as a dead letter");
+        tracing::error!(run = run_of(actor), %actor, letter = %DeadLetterId { shard: actor.shard(), sequence: id }, attempts = entry.attempts, error, "an input was given up and is kept as a dead letter");
         let letter = DeadLetter { id, input, error: bounded(error), attempts: entry.attempts };
         let row = DeadLetterRow {
             id,

@@ -11,7 +11,7 @@ use steadfast_store::rows::{MessageRow, Origin};
 
 use super::delivery::TaskOutcome;
 use crate::commit::Waiter;
-use crate::engine_message::EngineMessage;
+use crate::engine_message::{EngineMessage, RemovalOrder};
 
 /// One waiting input.
 pub(super) struct Entry {
@@ -70,6 +70,15 @@ impl Waiting {
         })
     }
 
+    /// The order by which the actor is to go, if it is one.
+    pub(super) fn removal(&self) -> Option<RemovalOrder> {
+        let Self::Message { origin: Origin::Engine, body, .. } = self else { return None };
+        match EngineMessage::read(body) {
+            Ok(EngineMessage::Remove { order }) => Some(order),
+            Ok(EngineMessage::Notice { .. } | EngineMessage::Redriven { .. }) | Err(_) => None,
+        }
+    }
+
     /// The input as a dead letter keeps it; `None` for a request, which its caller keeps.
     pub(super) fn failed_input(&self) -> Option<FailedInput> {
         Some(match self {
@@ -83,7 +92,7 @@ impl Waiting {
                 Origin::Engine => match EngineMessage::read(body) {
                     Ok(EngineMessage::Notice { letter }) => FailedInput::Notice { letter: Box::new(letter) },
                     Ok(EngineMessage::Redriven { input }) => input,
-                    Err(_) => FailedInput::Unreadable { body: body.clone() },
+                    Ok(EngineMessage::Remove { .. }) | Err(_) => FailedInput::Unreadable { body: body.clone() },
                 },
             },
             Self::Alarm { due } => FailedInput::Alarm { due: *due },
@@ -103,6 +112,7 @@ fn message_input(sequence: Sequence, origin: &Origin, body: &Json) -> Result<Inp
             return Ok(match EngineMessage::read(body)? {
                 EngineMessage::Notice { letter } => Input::DeadLetter(letter),
                 EngineMessage::Redriven { input } => redriven_input(sequence, input)?,
+                EngineMessage::Remove { .. } => return Err("a removal that was given up is not an input".to_owned()),
             });
         }
     };

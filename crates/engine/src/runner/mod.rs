@@ -12,6 +12,7 @@ mod housekeeping;
 mod letters;
 mod mailbox;
 mod recovery;
+mod removal;
 mod requests;
 mod residency;
 mod slot;
@@ -19,14 +20,14 @@ mod turn;
 
 pub use delivery::{Delivery, RemoteMessage, TaskOutcome, Told};
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 use steadfast_core::ids::{ActorId, Sequence, Shard};
 use steadfast_core::time::Timestamp;
 use steadfast_store::{Reader, StoreError};
 
-use crate::commit::{Gather, Progress};
+use crate::commit::{Gather, Progress, Waiter};
 use crate::kinds::Kinds;
 use crate::settings::Settings;
 use alarms::Alarms;
@@ -57,6 +58,8 @@ pub struct Runner {
     awaiting_commit: Vec<(u64, Place)>,
     /// Dead letters that are gone, by the batch in which they go.
     taken_letters: BTreeMap<Sequence, u64>,
+    /// Callers who wait until an actor is gone.
+    leave_taking: HashMap<ActorId, Vec<Waiter>>,
     /// Results to be given again once memory holds what is on disk.
     carried: Vec<(ActorId, TaskOutcome)>,
     /// What came while memory did not hold what is on disk.
@@ -106,6 +109,7 @@ impl Runner {
             unconfirmed: VecDeque::new(),
             awaiting_commit: Vec::new(),
             taken_letters: BTreeMap::new(),
+            leave_taking: HashMap::new(),
             carried: Vec::new(),
             held: Vec::new(),
             outbox: Vec::new(),

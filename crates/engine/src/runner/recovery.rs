@@ -47,6 +47,9 @@ impl Runner {
                 }
             }
         }
+        for waiter in self.leave_taking.drain().flat_map(|(_, waiters)| waiters) {
+            waiter.send(Err(RequestError::Unavailable(reason.to_owned())));
+        }
         self.ready.clear();
         self.alarms = Alarms::new(&self.shards);
         self.residency = super::Residency::default();
@@ -87,6 +90,11 @@ impl Runner {
             self.alarms.fire_early(1_000);
         }
         self.housekeeping.is_recovered = true;
+        tracing::debug!(
+            shards = self.shards.len(),
+            waiting = self.ready.len(),
+            "a runner has taken up what is on disk"
+        );
         let carried: Vec<(ActorId, TaskOutcome)> = std::mem::take(&mut self.carried);
         for (actor, outcome) in carried {
             self.deliver_task(&actor, outcome);

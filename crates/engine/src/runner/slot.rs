@@ -107,8 +107,28 @@ pub(super) struct Slot {
     pub(super) is_alarm_queued: bool,
     /// Inputs that failed and wait for their next try.
     pub(super) set_aside: u32,
+    /// How far its removal is, if it is being removed.
+    pub(super) leaving: Option<Leaving>,
     /// Whether it had a turn since the residency last looked.
     pub(super) is_recent: bool,
+}
+
+/// How far the removal of an actor is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Leaving {
+    /// The batch with the last part of it. Before it is on disk, rows are there that should not be.
+    pub(super) batch: u64,
+    /// What is still to be done.
+    pub(super) next: NextLeaving,
+}
+
+/// What a removal does next.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum NextLeaving {
+    /// Tell those below it that they go too, from this number on.
+    Below(Option<Sequence>),
+    /// Remove rows.
+    Rows,
 }
 
 /// Writes of an actor in one batch that is not on disk yet.
@@ -134,8 +154,16 @@ impl Slot {
             is_ready: false,
             is_alarm_queued: false,
             set_aside: 0,
+            leaving: None,
             is_recent: false,
         }
+    }
+
+    /// Forgets what was known of rows that are gone.
+    pub(super) fn begin_anew(&mut self) {
+        self.leaving = None;
+        self.head = None;
+        self.dispatched = BTreeMap::new();
     }
 
     /// What is known of the actor's rows, read now if it was not before.

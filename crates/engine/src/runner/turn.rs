@@ -20,6 +20,7 @@ use super::mailbox::{Entry, Waiting};
 use super::requests::{Answers, Known};
 use super::slot::{Place, Slot, SlotStorage, Uncommitted};
 use crate::commit::{Output, TaskCancel, TaskNews, TaskStart};
+use crate::engine_message::RemovalOrder;
 use crate::metrics::Counters;
 use crate::mutation::Mutation;
 
@@ -32,6 +33,8 @@ enum Next {
     Await(u64),
     /// A request that was asked before.
     Repeated(Known),
+    /// The actor goes.
+    Remove(RemovalOrder),
 }
 
 impl Runner {
@@ -39,6 +42,14 @@ impl Runner {
     pub(super) fn take_turn(&mut self, place: Place, now: Timestamp) -> Result<(), StoreError> {
         let slot = &mut self.slots[place];
         slot.is_ready = false;
+        if let Some(leaving) = slot.leaving {
+            if leaving.batch > self.committed {
+                self.awaiting_commit.push((leaving.batch, place));
+                return Ok(());
+            }
+            self.forget_removed(place);
+        }
+        let slot = &mut self.slots[place];
         let Some(mut entry) = slot.mailbox.pop_front() else { return Ok(()) };
         self.mailbox_bytes -= entry.bytes();
         let done = match self.examine(place, &mut entry, now) {
@@ -49,6 +60,7 @@ impl Runner {
                 return Ok(());
             }
             Ok(Next::Run) => self.run(place, entry, now),
+            Ok(Next::Remove(order)) => self.remove(place, entry, &order, now),
             Ok(Next::Drop) => {
                 Counters::add(&self.gather.counters.inputs_dropped, 1);
                 Ok(())
@@ -64,7 +76,7 @@ impl Runner {
 
     /// What is damaged stays so: it counts as a failed try of the input, which would hold up the others for ever. Any other fault
     /// of the store is not the input's, which waits at the front until the store is well.
-    fn after_store_error(
+    pub(super) fn after_store_error(
         &mut self,
         place: Place,
         entry: Entry,
@@ -80,7 +92,7 @@ impl Runner {
         Err(error)
     }
 
-    fn put_back(&mut self, place: Place, entry: Entry) {
+    pub(super) fn put_back(&mut self, place: Place, entry: Entry) {
         self.mailbox_bytes += entry.bytes();
         let slot = &mut self.slots[place];
         slot.is_alarm_queued |= matches!(entry.waiting, Waiting::Alarm { .. });
@@ -91,13 +103,13 @@ impl Runner {
     fn examine(&mut self, place: Place, entry: &mut Entry, now: Timestamp) -> Result<Next, StoreError> {
         let slot = &mut self.slots[place];
         match &entry.waiting {
-            Waiting::Message { .. } => Ok(Next::Run),
+            Waiting::Message { .. } => Ok(self.of_message(place, entry)),
             Waiting::Spilled { batch, .. } if *batch > self.committed => Ok(Next::Await(*batch)),
             Waiting::Spilled { sequence, .. } => Ok(match self.reader.message(&slot.id, *sequence)? {
                 None => Next::Drop,
                 Some(row) => {
                     *entry = Entry::from_row(row);
-                    Next::Run
+                    self.of_message(place, entry)
                 }
             }),
             Waiting::Alarm { .. } => {
@@ -138,6 +150,17 @@ impl Runner {
                 Known::New => Next::Run,
                 known @ (Known::Unanswered | Known::Answered(_)) => Next::Repeated(known),
             }),
+        }
+    }
+
+    fn of_message(&self, place: Place, entry: &Entry) -> Next {
+        match entry.waiting.removal() {
+            None => Next::Run,
+            // Only what is on disk can be removed.
+            Some(_) if self.slots[place].newest_batch(self.committed) > self.committed => {
+                Next::Await(self.slots[place].newest_batch(self.committed))
+            }
+            Some(order) => Next::Remove(order),
         }
     }
 
@@ -243,6 +266,7 @@ impl Runner {
         }
         if let Waiting::Task(outcome) = entry.waiting {
             Counters::add(&self.gather.counters.tasks_settled, 1);
+            Counters::add(&self.gather.counters.tasks_failed, u64::from(outcome.outcome.is_err()));
             self.unconfirmed.push_back((batch, actor.clone(), outcome));
         }
         if let Some((id, waiter)) = unanswered {
@@ -387,7 +411,6 @@ fn run_turn(
     Ok((turn.end()?, actor.bytes()))
 }
 
-/// Takes the input away in the same batch that holds its effects.
 /// What whoever brought a task's result hears.
 pub(super) fn told(waiting: &Waiting) -> Option<Output> {
     match waiting {
@@ -396,6 +419,7 @@ pub(super) fn told(waiting: &Waiting) -> Option<Output> {
     }
 }
 
+/// Takes the input away in the same batch that holds its effects.
 pub(super) fn consume(waiting: &Waiting, writes: &mut ActorWrites) {
     match waiting {
         Waiting::Message { sequence, .. } | Waiting::Spilled { sequence, .. } => writes.consume_message(*sequence),

@@ -302,6 +302,11 @@ impl Desk {
     }
 
     /// Takes the outcome of a task that is lent, and waits until it is on disk. The same lease again changes nothing.
+    /// How many tasks are lent.
+    pub(crate) fn lent(&self) -> usize {
+        self.lock().leases.len()
+    }
+
     pub(crate) async fn settle(
         &self,
         id: &OutsideTask,

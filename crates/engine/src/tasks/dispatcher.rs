@@ -5,6 +5,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use steadfast_core::expression::Value;
@@ -20,6 +21,7 @@ use super::desk::Desk;
 use super::{Executors, NotDone, Parked, Task, TaskQueue};
 use crate::commit::{Gather, TaskCancel, TaskNews, TaskStart};
 use crate::kinds::Kinds;
+use crate::log::run_of;
 use crate::metrics::Counters;
 use crate::runner::{Delivery, TaskOutcome, Told};
 use crate::threads::Inboxes;
@@ -103,6 +105,7 @@ impl Dispatcher {
     pub(crate) async fn run(mut self, mut events: UnboundedReceiver<TaskEvent>) {
         let grace = loop {
             let started = self.start_some();
+            self.tell_load();
             tokio::select! {
                 // News first: a place that has come free must not go to a task that is cancelled already.
                 biased;
@@ -125,6 +128,12 @@ impl Dispatcher {
             // Their rows are on disk: they run again after the next start.
             self.running.shutdown().await;
         }
+    }
+
+    fn tell_load(&self) {
+        let (running, waiting) = self.queue.counts();
+        self.gather.loads.tasks_running.store(running as u64, Ordering::Relaxed);
+        self.gather.loads.tasks_waiting.store(waiting as u64, Ordering::Relaxed);
     }
 
     fn take_in(&mut self, news: Vec<TaskNews>) {
@@ -205,6 +214,10 @@ impl Dispatcher {
             Err(error) => Err(Failure::retryable(FailureKind::Internal, &format!("the executor failed: {error}"))),
         };
         let TaskStart { actor, task, sequence, attempt, .. } = start;
+        if let Err(failure) = &outcome {
+            let (kind, message) = (failure.kind, &failure.message);
+            tracing::info!(run = run_of(&actor), %actor, %task, attempt, ?kind, "a task failed: {message}");
+        }
         let outcome = TaskOutcome { task, sequence, attempt, outcome, told: Told::default() };
         self.inboxes.send(actor.shard(), Delivery::Task { actor, outcome });
     }
@@ -215,7 +228,7 @@ impl Dispatcher {
         Counters::add(&self.gather.counters.tasks_parked, 1);
         let (actor, task) = (start.actor.clone(), start.task.clone());
         if self.parked.insert(start, lacking) {
-            tracing::warn!(%actor, %task, "a task waits for a process that can do it: {lacking}; then start again");
+            tracing::warn!(run = run_of(&actor), %actor, %task, "a task waits for a process that can do it: {lacking}; then start again");
         }
     }
 

@@ -47,6 +47,11 @@ impl TaskQueue {
         }
     }
 
+    /// How many run, and how many wait in memory.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        (self.running, self.waiting.len())
+    }
+
     /// Takes a task whose dispatch is on disk; leaves it there when memory is full.
     pub fn push(&mut self, task: TaskStart) {
         let Some(cursor) = self.cursors.get_mut(&task.actor.shard()) else { return };

@@ -8,6 +8,7 @@ pub(crate) mod definitions;
 pub(crate) mod events;
 pub(crate) mod operations;
 pub(crate) mod parts;
+pub(crate) mod purge;
 pub(crate) mod runs;
 pub(crate) mod tasks;
 

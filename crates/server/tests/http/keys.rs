@@ -29,8 +29,9 @@ async fn each_role_may_what_it_is_for() {
         (Method::POST, "/v1/runs/nobody/cancel"),
         (Method::DELETE, "/v1/dead-letters/1-1-1"),
         (Method::PUT, "/v1/definitions"),
+        (Method::POST, "/v1/runs/nobody/purge"),
     ];
-    let allowed = [("read", 2), ("start", 4), ("operate", 6), ("admin", 7), ("worker", 0)];
+    let allowed = [("read", 2), ("start", 4), ("operate", 6), ("admin", 8), ("worker", 0)];
     for (role, count) in allowed {
         for (place, (method, path)) in requests.iter().enumerate() {
             let request = served.request(method.clone(), path).header("authorization", format!("Bearer {role}"));

@@ -13,6 +13,7 @@ mod limits;
 mod lists;
 mod operations;
 mod problems;
+mod purge;
 mod served;
 mod starts;
 mod streams;

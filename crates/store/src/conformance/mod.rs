@@ -9,6 +9,7 @@ mod commits;
 mod inputs;
 mod lists;
 mod outputs;
+mod removal;
 mod state;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -43,7 +44,7 @@ use cases;
 ///
 /// If a case fails, after all have run; the message names those that failed.
 pub fn check<P: Place>(new_place: impl Fn() -> P) {
-    let cases = [state::CASES, inputs::CASES, outputs::CASES, lists::CASES, commits::CASES];
+    let cases = [state::CASES, inputs::CASES, outputs::CASES, lists::CASES, removal::CASES, commits::CASES];
     let failed: Vec<&str> = cases
         .into_iter()
         .flatten()

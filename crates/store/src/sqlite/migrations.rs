@@ -12,7 +12,7 @@ use crate::StoreError;
 pub(super) const APPLICATION_ID: u32 = 0x5374_6466;
 
 /// What makes a file of each version from the version before; the first makes it from nothing.
-const MIGRATIONS: [&str; 1] = [include_str!("migrations/0001_rows.sql")];
+const MIGRATIONS: [&str; 2] = [include_str!("migrations/0001_rows.sql"), include_str!("migrations/0002_removal.sql")];
 
 /// The version that this program writes, and the newest that it can read.
 pub(super) const VERSION: u32 = MIGRATIONS.len() as u32;

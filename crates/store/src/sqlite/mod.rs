@@ -8,10 +8,12 @@
 //! | the schema and its versions | `migrations` |
 //! | settings of connections | `connection` |
 //! | one thing kept: its statements, writing, reading | `tables` |
+//! | a copy of it | `backup` |
 //! | what SQLite's errors mean | `errors` |
 //!
 //! Never knows what a row is for. Start reading at [`SqliteStore`].
 
+mod backup;
 mod connection;
 mod errors;
 mod header;
@@ -22,6 +24,7 @@ mod reader;
 mod row;
 mod tables;
 
+pub use backup::{BackupError, GoOn, Progress, back_up};
 pub use open::OpenError;
 
 use std::path::{Path, PathBuf};

@@ -160,7 +160,7 @@ pub(super) fn open(path: &Path, options: Options) -> Result<Opened, OpenError> {
 }
 
 /// The one true path of the file, so that it cannot be opened a second time by another name.
-fn locate(path: &Path) -> Result<PathBuf, OpenError> {
+pub(super) fn locate(path: &Path) -> Result<PathBuf, OpenError> {
     let refused = Refused(path);
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(OpenError::Folder { path: refused.path() }),
@@ -204,7 +204,7 @@ fn look(file: &Path) -> io::Result<Content> {
 }
 
 /// What the file says with its `-wal` file, where a newer header may be. Changes neither.
-fn inspect(file: &Path) -> Result<Content, StoreError> {
+pub(super) fn inspect(file: &Path) -> Result<Content, StoreError> {
     // A file of no length is no database to a connection that may not write.
     if !fs::metadata(file).is_ok_and(|found| found.len() > 0) {
         return Ok(Content::Empty);
@@ -259,13 +259,13 @@ fn check_no_lost_log(path: &Path, file: &Path) -> Result<(), OpenError> {
     Ok(())
 }
 
-fn beside(file: &Path, suffix: &str) -> PathBuf {
+pub(super) fn beside(file: &Path, suffix: &str) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)
 }
 
-fn remove_if_there(file: &Path) -> io::Result<()> {
+pub(super) fn remove_if_there(file: &Path) -> io::Result<()> {
     match fs::remove_file(file) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         Ok(()) | Err(_) => Ok(()),
@@ -273,13 +273,13 @@ fn remove_if_there(file: &Path) -> io::Result<()> {
 }
 
 /// Makes the names of new files durable. SQLite does so for its journal; that it covers the file itself is not promised.
-fn sync_folder_of(file: &Path) -> io::Result<()> {
+pub(super) fn sync_folder_of(file: &Path) -> io::Result<()> {
     // Elsewhere a folder cannot be opened like a file.
     if cfg!(unix) { file.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all()) } else { Ok(()) }
 }
 
 /// The path as it was given, for the messages.
-struct Refused<'a>(&'a Path);
+pub(super) struct Refused<'a>(pub(super) &'a Path);
 
 impl Refused<'_> {
     fn path(&self) -> String {
@@ -297,7 +297,7 @@ impl Refused<'_> {
         OpenError::NotWritable { path: self.path(), reason: error.to_string() }
     }
 
-    fn store(&self, error: StoreError) -> OpenError {
+    pub(super) fn store(&self, error: StoreError) -> OpenError {
         OpenError::Store { path: self.path(), error }
     }
 
@@ -309,7 +309,7 @@ impl Refused<'_> {
     }
 
     /// The version to migrate from, if the content may be opened.
-    fn content(&self, content: Content) -> Result<u32, OpenError> {
+    pub(super) fn content(&self, content: Content) -> Result<u32, OpenError> {
         match content {
             Content::Empty => Ok(0),
             Content::Ours { version } => Ok(version),

@@ -14,7 +14,7 @@ use steadfast_core::turn::Entries;
 
 use super::connection;
 use super::lock::Lock;
-use super::tables::{alarms, dead_letters, events, head, messages, requests, runs, state, tasks};
+use super::tables::{alarms, dead_letters, events, head, messages, removal, requests, runs, state, tasks};
 use crate::rows::{
     AlarmRow, DeadLetterRow, EventRow, Head, HistoryPlace, MessageRow, RequestRow, RunCount, RunFilter, RunRow, TaskRow,
 };
@@ -103,6 +103,31 @@ impl Reader for SqliteReader {
 
     fn runs(&self, filter: RunFilter<'_>, before: Option<Sequence>, limit: usize) -> Result<Vec<RunRow>, StoreError> {
         runs::page(&self.connection, filter, before, limit)
+    }
+
+    fn run(&self, actor: &ActorId) -> Result<Option<RunRow>, StoreError> {
+        runs::get(&self.connection, actor)
+    }
+
+    fn ended_runs(
+        &self,
+        after: (Timestamp, Sequence),
+        until: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<RunRow>, StoreError> {
+        runs::ended(&self.connection, after, until, limit)
+    }
+
+    fn rows_of(&self, actor: &ActorId, limit: usize) -> Result<usize, StoreError> {
+        removal::count(&self.connection, actor, limit)
+    }
+
+    fn actors_with_messages(&self, prefix: &str, limit: usize) -> Result<Vec<ActorId>, StoreError> {
+        messages::actors(&self.connection, prefix, limit)
+    }
+
+    fn actors_with_dead_letters(&self, prefix: &str, limit: usize) -> Result<Vec<ActorId>, StoreError> {
+        dead_letters::actors(&self.connection, prefix, limit)
     }
 
     fn run_counts(&self) -> Result<Vec<RunCount>, StoreError> {

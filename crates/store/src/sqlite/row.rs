@@ -7,11 +7,13 @@ use std::sync::Arc;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Params, Row};
-use steadfast_core::ids::{ActorId, InvalidId, Sequence};
+use steadfast_core::ids::{ActorId, InvalidId, Sequence, Shard};
 use steadfast_core::json::Json;
 use steadfast_core::time::Timestamp;
+use steadfast_core::turn::prefix_end;
 
 use crate::StoreError;
+use crate::number::rows_max;
 
 /// A table, as reading needs to know it. Every statement selects the key first, so that a damaged row can be named.
 #[derive(Debug, Clone, Copy)]
@@ -79,6 +81,25 @@ pub(super) fn list<T>(
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
         found.push(read(&Stored { table, row })?);
+    }
+    Ok(found)
+}
+
+/// Actors whose ids begin with `prefix`, found shard by shard by a statement that takes the shard, the two ends and the number of rows.
+pub(super) fn actors(
+    connection: &Connection,
+    table: Table,
+    sql: &str,
+    prefix: &str,
+    limit: usize,
+) -> Result<Vec<ActorId>, StoreError> {
+    let (mut found, end) = (Vec::new(), prefix_end(prefix));
+    for shard in Shard::all() {
+        let params = (shard.0, prefix, &*end, rows_max(limit - found.len()));
+        found.extend(list(connection, table, sql, params, |row| row.owner(1))?);
+        if found.len() >= limit {
+            break;
+        }
     }
     Ok(found)
 }

@@ -12,7 +12,7 @@ use crate::time::Timestamp;
 use crate::turn::{Listing, Storage, TurnError};
 
 /// The key of the [`Facts`].
-pub(in crate::graph) const FACTS: &str = "run";
+pub const FACTS: &str = "run";
 /// The key of the run's input.
 pub(in crate::graph) const INPUT: &str = "input";
 /// The key of the [`Progress`].

@@ -1,13 +1,13 @@
 //! Inputs that were given up, kept until somebody drives or deletes them.
 
 use rusqlite::Connection;
-use steadfast_core::ids::{Sequence, Shard};
+use steadfast_core::ids::{ActorId, Sequence, Shard};
 
 use crate::StoreError;
 use crate::batch::{Batch, RowChange};
 use crate::number::{bound, storable};
 use crate::rows::DeadLetterRow;
-use crate::sqlite::row::{Stored, Table, list_sound};
+use crate::sqlite::row::{self, Stored, Table, list_sound};
 
 const TABLE: Table = Table { name: "dead_letters", keys: 2 };
 
@@ -18,6 +18,9 @@ const DELETE: &str = "DELETE FROM dead_letters WHERE shard = ?1 AND id = ?2 AND 
 
 const LIST: &str = "SELECT shard, id, actor, input, error, attempts, at FROM dead_letters
     WHERE shard = ?1 AND id > ?2 ORDER BY id";
+
+const ACTORS: &str =
+    "SELECT DISTINCT shard, actor FROM dead_letters WHERE shard = ?1 AND actor >= ?2 AND actor < ?3 LIMIT ?4";
 
 pub(in crate::sqlite) fn write(connection: &Connection, batch: &Batch) -> Result<(), StoreError> {
     let mut insert = connection.prepare_cached(INSERT)?;
@@ -46,6 +49,14 @@ pub(in crate::sqlite) fn page(
 ) -> Result<Vec<DeadLetterRow>, StoreError> {
     let after = after.map_or(-1, |id| bound(id.0));
     list_sound(connection, TABLE, LIST, (shard.0, after), limit, dead_letter)
+}
+
+pub(in crate::sqlite) fn actors(
+    connection: &Connection,
+    prefix: &str,
+    limit: usize,
+) -> Result<Vec<ActorId>, StoreError> {
+    row::actors(connection, TABLE, ACTORS, prefix, limit)
 }
 
 fn dead_letter(row: &Stored<'_>) -> Result<DeadLetterRow, StoreError> {

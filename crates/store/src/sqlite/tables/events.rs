@@ -28,7 +28,8 @@ const LIST: &str = "SELECT shard, actor, last, first, events FROM history
     WHERE shard = ?1 AND actor = ?2 AND last > ?3 ORDER BY last LIMIT ?4";
 
 /// A part of the whole history that begins with the event looked for, or holds it.
-const LIST_ALL: &str = "SELECT shard, actor, last, first, events, rowid FROM history WHERE rowid >= ?1 ORDER BY rowid";
+const LIST_ALL: &str = "SELECT shard, actor, last, first, events, rowid FROM history
+    WHERE rowid >= ?1 AND actor <> '' ORDER BY rowid";
 
 const LIST_TREE: &str = "SELECT shard, actor, last, first, events, rowid FROM history
     WHERE rowid >= ?1 AND root = ?2 ORDER BY rowid";

@@ -7,7 +7,7 @@ use crate::StoreError;
 use crate::batch::{Batch, MessageChange};
 use crate::number::{bound, storable};
 use crate::rows::{MessageRow, Origin};
-use crate::sqlite::row::{Stored, Table, list_sound, one};
+use crate::sqlite::row::{self, Stored, Table, list_sound, one};
 
 const TABLE: Table = Table { name: "messages", keys: 3 };
 
@@ -24,6 +24,9 @@ const LIST: &str = "SELECT shard, actor, sequence, origin, sender, body, attempt
 
 const ONE: &str = "SELECT shard, actor, sequence, origin, sender, body, attempts, not_before FROM messages
     WHERE shard = ?1 AND actor = ?2 AND sequence = ?3";
+
+const ACTORS: &str =
+    "SELECT DISTINCT shard, actor FROM messages WHERE shard = ?1 AND actor >= ?2 AND actor < ?3 LIMIT ?4";
 
 pub(in crate::sqlite) fn write(connection: &Connection, batch: &Batch) -> Result<(), StoreError> {
     let mut insert = connection.prepare_cached(INSERT)?;
@@ -66,6 +69,14 @@ pub(in crate::sqlite) fn get(
     sequence: Sequence,
 ) -> Result<Option<MessageRow>, StoreError> {
     one(connection, TABLE, ONE, (actor.shard().0, actor.as_str(), bound(sequence.0)), message)
+}
+
+pub(in crate::sqlite) fn actors(
+    connection: &Connection,
+    prefix: &str,
+    limit: usize,
+) -> Result<Vec<ActorId>, StoreError> {
+    row::actors(connection, TABLE, ACTORS, prefix, limit)
 }
 
 fn message(row: &Stored<'_>) -> Result<MessageRow, StoreError> {

@@ -11,6 +11,7 @@ pub(super) mod events;
 pub(super) mod head;
 pub(super) mod messages;
 pub(super) mod meta;
+pub(super) mod removal;
 pub(super) mod requests;
 pub(super) mod runs;
 pub(super) mod state;
@@ -23,6 +24,7 @@ use crate::batch::Batch;
 
 /// Writes all of the batch, within a transaction that the caller has begun.
 pub(super) fn write(connection: &Connection, batch: &Batch) -> Result<(), StoreError> {
+    removal::write(connection, batch)?;
     state::write(connection, batch)?;
     messages::write(connection, batch)?;
     alarms::write(connection, batch)?;

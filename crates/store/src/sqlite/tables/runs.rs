@@ -6,13 +6,14 @@
 use std::collections::BTreeMap;
 
 use rusqlite::{Connection, Params};
-use steadfast_core::ids::Sequence;
+use steadfast_core::ids::{ActorId, Sequence};
+use steadfast_core::time::Timestamp;
 
 use crate::StoreError;
 use crate::batch::{Batch, ListingChange};
 use crate::number::{bound, rows_max, storable};
 use crate::rows::{RunCount, RunFilter, RunRow};
-use crate::sqlite::row::{Stored, Table, list};
+use crate::sqlite::row::{Stored, Table, list, one};
 
 const TABLE: Table = Table { name: "runs", keys: 3 };
 const COUNTS: Table = Table { name: "run_counts", keys: 2 };
@@ -39,6 +40,17 @@ macro_rules! runs {
         )
     };
 }
+
+const GET: &str = "SELECT shard, actor, number, workflow, version, status, parent, root, started_at, ended_at FROM runs
+    WHERE shard = ?1 AND actor = ?2";
+
+// The condition is that of the index, in its own words: only so is it used.
+const ENDED: &str =
+    "SELECT shard, actor, number, workflow, version, status, parent, root, started_at, ended_at FROM runs
+    WHERE parent IS NULL AND ended_at IS NOT NULL AND (ended_at, number) > (?1, ?2) AND ended_at <= ?3
+    ORDER BY ended_at, number LIMIT ?4";
+
+const REMOVE: &str = "DELETE FROM runs WHERE shard = ?1 AND actor = ?2 RETURNING workflow, status";
 
 pub(in crate::sqlite) fn write(connection: &Connection, batch: &Batch) -> Result<(), StoreError> {
     let mut put = connection.prepare_cached(PUT)?;
@@ -69,6 +81,31 @@ pub(in crate::sqlite) fn write(connection: &Connection, batch: &Batch) -> Result
         }
     }
     Ok(())
+}
+
+/// Takes a run off the list, and out of the counts.
+pub(in crate::sqlite) fn remove(connection: &Connection, actor: &ActorId) -> Result<(), StoreError> {
+    let listed = one(connection, COUNTS, REMOVE, (actor.shard().0, actor.as_str()), |row| {
+        Ok((row.text(0)?.to_owned(), row.text(1)?.to_owned()))
+    })?;
+    if let Some((workflow, status)) = listed {
+        connection.prepare_cached(COUNT)?.execute((workflow, status, -1))?;
+    }
+    Ok(())
+}
+
+pub(in crate::sqlite) fn get(connection: &Connection, actor: &ActorId) -> Result<Option<RunRow>, StoreError> {
+    one(connection, TABLE, GET, (actor.shard().0, actor.as_str()), run)
+}
+
+pub(in crate::sqlite) fn ended(
+    connection: &Connection,
+    after: (Timestamp, Sequence),
+    until: Timestamp,
+    limit: usize,
+) -> Result<Vec<RunRow>, StoreError> {
+    let (ended_at, number) = (bound(after.0.0), bound(after.1.0));
+    found(connection, ENDED, (ended_at, number, bound(until.0), rows_max(limit)))
 }
 
 pub(in crate::sqlite) fn page(
@@ -127,18 +164,20 @@ pub(in crate::sqlite) fn counts(connection: &Connection) -> Result<Vec<RunCount>
 }
 
 fn found(connection: &Connection, sql: &str, params: impl Params) -> Result<Vec<RunRow>, StoreError> {
-    list(connection, TABLE, sql, params, |row| {
-        Ok(RunRow {
-            actor: row.owner(1)?,
-            number: row.sequence(2)?,
-            workflow: row.shared_text(3)?,
-            version: row.small_number(4)?,
-            status: row.shared_text(5)?,
-            parent: if row.is_null(6)? { None } else { Some(row.shared_text(6)?) },
-            root: row.shared_text(7)?,
-            started_at: row.timestamp(8)?,
-            ended_at: if row.is_null(9)? { None } else { Some(row.timestamp(9)?) },
-        })
+    list(connection, TABLE, sql, params, run)
+}
+
+fn run(row: &Stored<'_>) -> Result<RunRow, StoreError> {
+    Ok(RunRow {
+        actor: row.owner(1)?,
+        number: row.sequence(2)?,
+        workflow: row.shared_text(3)?,
+        version: row.small_number(4)?,
+        status: row.shared_text(5)?,
+        parent: if row.is_null(6)? { None } else { Some(row.shared_text(6)?) },
+        root: row.shared_text(7)?,
+        started_at: row.timestamp(8)?,
+        ended_at: if row.is_null(9)? { None } else { Some(row.timestamp(9)?) },
     })
 }
 
