@@ -10,6 +10,7 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::error::Refusal;
 use crate::guard::Access;
+use crate::limits::Bounds;
 
 /// Shared by all requests. Cheap to clone.
 #[derive(Clone)]
@@ -20,6 +21,7 @@ pub(crate) struct App {
     pub(crate) access: Arc<Access>,
     /// The document at `/openapi.json`.
     pub(crate) openapi: Arc<str>,
+    pub(crate) bounds: Bounds,
     pub(crate) phase: watch::Receiver<Phase>,
     /// Permission to be one of those who read.
     pub(crate) reads: Arc<Semaphore>,

@@ -10,8 +10,10 @@ use std::sync::Arc;
 
 use axum::Router;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use steadfast::graph::Graphs;
 use steadfast::{Engine, Workers};
 use tokio::net::{TcpListener, TcpStream};
@@ -20,7 +22,9 @@ use tokio::task::JoinSet;
 
 use crate::app::{App, Phase};
 use crate::guard::Access;
-use crate::limits;
+use crate::idle::{Idle, Presence};
+use crate::limits::{self, Bounds};
+use crate::patient::Patient;
 use crate::router::{openapi, router};
 
 /// A server that listens.
@@ -29,6 +33,7 @@ pub struct Server {
     address: SocketAddr,
     access: Access,
     openapi: String,
+    bounds: Bounds,
 }
 
 /// Why a server does not listen.
@@ -67,7 +72,13 @@ impl Server {
             true => BindError::InUse(address),
             false => BindError::Refused { address, reason },
         })?;
-        Ok(Self { listener, address, access, openapi: openapi()? })
+        Ok(Self { listener, address, access, openapi: openapi()?, bounds: Bounds::default() })
+    }
+
+    /// The same with other bounds.
+    #[must_use]
+    pub fn with_bounds(self, bounds: Bounds) -> Self {
+        Self { bounds, ..self }
     }
 
     /// Where it listens; with the port that the system chose, if it was asked to.
@@ -78,7 +89,7 @@ impl Server {
 
     /// Serves `engine`, which has been built with graphs, until `stop`. Then nothing more is accepted, streams end, and requests under way have a while to be answered.
     pub async fn run(self, engine: &Engine, stop: impl Future<Output = ()>) {
-        let Self { listener, access, openapi, .. } = self;
+        let Self { listener, access, openapi, bounds, .. } = self;
         let (phase, receiver) = watch::channel(Phase::Serving);
         let app = App {
             engine: engine.clone(),
@@ -86,26 +97,33 @@ impl Server {
             workers: Workers::of(engine),
             access: Arc::new(access),
             openapi: openapi.into(),
+            bounds,
             phase: receiver,
             reads: Arc::new(Semaphore::new(limits::READS_MAX)),
         };
         let router = router(app.clone());
-        let slots = Arc::new(Semaphore::new(limits::CONNECTIONS_MAX));
+        let slots = Arc::new(Semaphore::new(connections_max(bounds)));
+        let idle = Arc::new(Idle::default());
         let mut connections = JoinSet::new();
         let mut stop = pin!(stop);
         loop {
             let accepted = tokio::select! {
                 () = &mut stop => break,
-                accepted = accept(&listener, &slots) => accepted,
+                accepted = listener.accept() => accepted,
                 // Those that have ended, so that they are not kept until the end.
                 Some(_) = connections.join_next() => continue,
             };
             match accepted {
-                Ok((stream, slot)) => {
-                    connections.spawn(serve(stream, slot, router.clone(), app.clone()));
+                Ok((stream, _)) => {
+                    let slot = tokio::select! {
+                        () = &mut stop => break,
+                        slot = room(&slots, &idle) => slot,
+                    };
+                    connections.spawn(serve(stream, slot, Presence::new(&idle), router.clone(), app.clone()));
                 }
                 Err(error) => {
                     tracing::warn!("a connection was not accepted: {error}");
+                    idle.close_longest();
                     tokio::time::sleep(limits::ACCEPT_AGAIN).await;
                 }
             }
@@ -120,27 +138,72 @@ impl Server {
     }
 }
 
-/// The next connection, once there is room for it.
-async fn accept(listener: &TcpListener, slots: &Arc<Semaphore>) -> io::Result<(TcpStream, OwnedSemaphorePermit)> {
-    let slot = slots.clone().acquire_owned().await.map_err(io::Error::other)?;
-    let (stream, _) = listener.accept().await?;
-    Ok((stream, slot))
+/// How many connections there may be. Systems give few files to a process that does not ask for more.
+fn connections_max(bounds: Bounds) -> usize {
+    let given = getrlimit(Resource::Nofile);
+    let wanted = bounds.connections_max as u64 + limits::FILES_RESERVED;
+    let Some(current) = given.current.filter(|current| *current < wanted) else { return bounds.connections_max };
+    let raised = given.maximum.map_or(wanted, |maximum| wanted.min(maximum));
+    let files = match setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum: given.maximum }) {
+        Ok(()) => raised,
+        Err(_) => current,
+    };
+    if files < wanted {
+        tracing::warn!(
+            "this process may open {files} files, so there are fewer connections; `ulimit -n {wanted}` allows all"
+        );
+    }
+    usize::try_from(files.saturating_sub(limits::FILES_RESERVED).max(1)).unwrap_or(bounds.connections_max)
 }
 
-async fn serve(stream: TcpStream, slot: OwnedSemaphorePermit, router: Router, app: App) {
+/// Room for a connection that was accepted.
+async fn room(slots: &Arc<Semaphore>, idle: &Idle) -> Option<OwnedSemaphorePermit> {
+    loop {
+        if let Ok(slot) = slots.clone().try_acquire_owned() {
+            return Some(slot);
+        }
+        idle.close_longest();
+        // Whoever was told to leave may have begun to ask at that moment, and stays until it is answered. Then it is another's turn to leave.
+        if let Ok(slot) = tokio::time::timeout(limits::ACCEPT_AGAIN, slots.clone().acquire_owned()).await {
+            return slot.ok();
+        }
+    }
+}
+
+async fn serve(
+    stream: TcpStream,
+    slot: Option<OwnedSemaphorePermit>,
+    presence: Arc<Presence>,
+    router: Router,
+    app: App,
+) {
     // Small answers and events go at once. Where that cannot be set, they go a little later.
     drop(stream.set_nodelay(true));
+    let stream = Patient::new(stream, app.bounds.write_timeout);
+    let router = TowerToHyperService::new(router);
+    let asked = presence.clone();
+    let service = service_fn(move |request| {
+        let (asking, answering) = (asked.asks(), router.call(request));
+        async move { answering.await.map(|response| response.map(|body| asking.until_sent(body))) }
+    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(limits::HEAD_TIMEOUT)
+        .header_read_timeout(app.bounds.head_timeout)
         .max_buf_size(limits::BUFFER_BYTES_MAX)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = app.stopping() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+    let ended = loop {
+        tokio::select! {
+            ended = connection.as_mut() => break ended,
+            () = presence.told_to_leave() => match presence.is_silent() {
+                true => break Ok(()),
+                // A request came at that moment. It is answered first.
+                false => connection.as_mut().graceful_shutdown(),
+            },
+            () = app.stopping() => {
+                connection.as_mut().graceful_shutdown();
+                break connection.await;
+            }
         }
     };
     if let Err(error) = ended {

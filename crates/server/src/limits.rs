@@ -10,14 +10,33 @@ pub(crate) const BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// The head of a request, and of each part of its body that is held at once.
 pub(crate) const BUFFER_BYTES_MAX: usize = 64 * 1024;
 
-/// For the head of a request to arrive, and between two requests on a connection.
-pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// The bounds of connections, where others than the defaults are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// Connections at once. When there are more, the one that has been silent for longest is closed; where all are busy, new ones wait. Each may
+    /// be a stream that costs a few KiB. Fewer where the system gives this process fewer files.
+    pub connections_max: usize,
+    /// For the head of a request to arrive, and between two requests on a connection.
+    pub head_timeout: Duration,
+    /// For the body of a request to arrive: 8 MiB over a slow line.
+    pub body_timeout: Duration,
+    /// For the other side to take anything of an answer.
+    pub write_timeout: Duration,
+}
 
-/// For the body of a request to arrive: 8 MiB over a slow line.
-pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            connections_max: 4_096,
+            head_timeout: Duration::from_secs(30),
+            body_timeout: Duration::from_secs(60),
+            write_timeout: Duration::from_secs(60),
+        }
+    }
+}
 
-/// Connections at once. More wait to be accepted; each may be a stream that costs a few KiB.
-pub(crate) const CONNECTIONS_MAX: usize = 4_096;
+/// Files that connections leave to others: the store, its readers, what tasks open.
+pub(crate) const FILES_RESERVED: u64 = 256;
 
 /// Rows on a page when nothing is said.
 pub(crate) const PAGE_ROWS_DEFAULT: usize = 50;
@@ -54,5 +73,5 @@ pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// For requests under way to end when the server stops.
 pub(crate) const STOP_GRACE: Duration = Duration::from_secs(10);
 
-/// After an accept that failed, mostly for want of file descriptors.
+/// After an accept that failed, mostly for want of file descriptors; and for a connection to leave that was told to.
 pub(crate) const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
