@@ -6,6 +6,7 @@
 
 mod app;
 mod connections;
+mod description;
 mod error;
 mod guard;
 mod history;

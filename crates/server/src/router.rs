@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 use crate::app::App;
 use crate::error::Refusal;
 use crate::routes::{controls, dead_letters, definitions, events, operations, parts, runs, tasks};
-use crate::{guard, limits};
+use crate::{description, guard, limits};
 
 /// The head of the description.
 #[derive(OpenApi)]
@@ -73,7 +73,9 @@ fn routes() -> OpenApiRouter<App> {
 
 /// The description of the API, as JSON.
 pub fn openapi() -> Result<String, serde_json::Error> {
-    routes().into_openapi().to_pretty_json()
+    let mut document = serde_json::to_value(routes().into_openapi())?;
+    description::complete(&mut document);
+    serde_json::to_string_pretty(&document)
 }
 
 /// Everything that is served, behind the guard.
