@@ -5,14 +5,18 @@
 
 mod apply;
 mod bench;
+mod clients;
 mod command;
 mod connection;
 mod dead_letters;
 mod dev;
 mod examples;
+mod idle;
 mod interruption;
 mod killed;
+mod killed_server;
 mod means;
+mod raw_http;
 mod resume;
 mod run;
 mod runs;
@@ -23,3 +27,4 @@ mod start;
 mod terminal;
 mod usage;
 mod validate;
+mod workers;
