@@ -154,6 +154,7 @@ impl Service {
                 connections: options.connections()?,
                 body_bytes: options.body_bytes()?,
                 stop_grace: grace,
+                ..Limits::default()
             },
         })
     }

@@ -10,8 +10,10 @@ use std::sync::Arc;
 
 use axum::Router;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use steadfast::graph::Graphs;
 use steadfast::{Engine, Workers};
 use tokio::net::{TcpListener, TcpStream};
@@ -20,7 +22,9 @@ use tokio::task::JoinSet;
 
 use crate::app::{App, Phase};
 use crate::guard::Access;
+use crate::idle::{Idle, Presence};
 use crate::limits::{self, Limits};
+use crate::patient::Patient;
 use crate::router::{openapi, router};
 use crate::traffic::Counted;
 
@@ -100,22 +104,28 @@ impl Server {
             reads: Arc::new(Semaphore::new(limits::READS_MAX)),
         };
         let router = router(app.clone());
-        let slots = Arc::new(Semaphore::new(set.connections));
+        let slots = Arc::new(Semaphore::new(connections_max(set.connections)));
+        let idle = Arc::new(Idle::default());
         let mut connections = JoinSet::new();
         let mut stop = pin!(stop);
         loop {
             let accepted = tokio::select! {
                 () = &mut stop => break,
-                accepted = accept(&listener, &slots) => accepted,
+                accepted = listener.accept() => accepted,
                 // Those that have ended, so that they are not kept until the end.
                 Some(_) = connections.join_next() => continue,
             };
             match accepted {
-                Ok((stream, slot)) => {
-                    connections.spawn(serve(stream, slot, router.clone(), app.clone()));
+                Ok((stream, _)) => {
+                    let slot = tokio::select! {
+                        () = &mut stop => break,
+                        slot = room(&slots, &idle) => slot,
+                    };
+                    connections.spawn(serve(stream, slot, Presence::new(&idle), router.clone(), app.clone()));
                 }
                 Err(error) => {
                     tracing::warn!("a connection was not accepted: {error}");
+                    idle.close_longest();
                     tokio::time::sleep(limits::ACCEPT_AGAIN).await;
                 }
             }
@@ -130,28 +140,73 @@ impl Server {
     }
 }
 
-/// The next connection, once there is room for it.
-async fn accept(listener: &TcpListener, slots: &Arc<Semaphore>) -> io::Result<(TcpStream, OwnedSemaphorePermit)> {
-    let slot = slots.clone().acquire_owned().await.map_err(io::Error::other)?;
-    let (stream, _) = listener.accept().await?;
-    Ok((stream, slot))
+/// How many connections there may be. Systems give few files to a process that does not ask for more.
+fn connections_max(connections: usize) -> usize {
+    let given = getrlimit(Resource::Nofile);
+    let wanted = connections as u64 + limits::FILES_RESERVED;
+    let Some(current) = given.current.filter(|current| *current < wanted) else { return connections };
+    let raised = given.maximum.map_or(wanted, |maximum| wanted.min(maximum));
+    let files = match setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum: given.maximum }) {
+        Ok(()) => raised,
+        Err(_) => current,
+    };
+    if files < wanted {
+        tracing::warn!(
+            "this process may open {files} files, so there are fewer connections; `ulimit -n {wanted}` allows all"
+        );
+    }
+    usize::try_from(files.saturating_sub(limits::FILES_RESERVED).max(1)).unwrap_or(connections)
 }
 
-async fn serve(stream: TcpStream, slot: OwnedSemaphorePermit, router: Router, app: App) {
+/// Room for a connection that was accepted.
+async fn room(slots: &Arc<Semaphore>, idle: &Idle) -> Option<OwnedSemaphorePermit> {
+    loop {
+        if let Ok(slot) = slots.clone().try_acquire_owned() {
+            return Some(slot);
+        }
+        idle.close_longest();
+        // Whoever was told to leave may have begun to ask at that moment, and stays until it is answered. Then it is another's turn to leave.
+        if let Ok(slot) = tokio::time::timeout(limits::ACCEPT_AGAIN, slots.clone().acquire_owned()).await {
+            return slot.ok();
+        }
+    }
+}
+
+async fn serve(
+    stream: TcpStream,
+    slot: Option<OwnedSemaphorePermit>,
+    presence: Arc<Presence>,
+    router: Router,
+    app: App,
+) {
     let _counted = Counted::new(&app.traffic, |traffic| &traffic.connections);
     // Small answers and events go at once. Where that cannot be set, they go a little later.
     drop(stream.set_nodelay(true));
+    let stream = Patient::new(stream, app.limits.write_timeout);
+    let router = TowerToHyperService::new(router);
+    let asked = presence.clone();
+    let service = service_fn(move |request| {
+        let (asking, answering) = (asked.asks(), router.call(request));
+        async move { answering.await.map(|response| response.map(|body| asking.until_sent(body))) }
+    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(limits::HEAD_TIMEOUT)
+        .header_read_timeout(app.limits.head_timeout)
         .max_buf_size(limits::BUFFER_BYTES_MAX)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = app.stopping() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+    let ended = loop {
+        tokio::select! {
+            ended = connection.as_mut() => break ended,
+            () = presence.told_to_leave() => match presence.is_silent() {
+                true => break Ok(()),
+                // A request came at that moment. It is answered first.
+                false => connection.as_mut().graceful_shutdown(),
+            },
+            () = app.stopping() => {
+                connection.as_mut().graceful_shutdown();
+                break connection.await;
+            }
         }
     };
     if let Err(error) = ended {

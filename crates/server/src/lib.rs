@@ -6,12 +6,15 @@
 
 mod app;
 mod connections;
+mod description;
 mod error;
 mod exposition;
 mod guard;
 mod history;
+mod idle;
 mod keys;
 mod limits;
+mod patient;
 mod request;
 mod router;
 mod routes;

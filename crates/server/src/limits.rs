@@ -7,28 +7,39 @@ use std::time::Duration;
 /// What whoever runs a server may set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections at once. More wait to be accepted; each may be a stream that costs a few KiB.
+    /// Connections at once. When there are more, the one that has been silent for longest is closed; where all are busy, new ones wait. Each may
+    /// be a stream that costs a few KiB. Fewer where the system gives this process fewer files.
     pub connections: usize,
     /// The largest body of a request. A value in the engine may have 8 MiB.
     pub body_bytes: usize,
+    /// For the head of a request to arrive, and between two requests on a connection.
+    pub head_timeout: Duration,
+    /// For the body of a request to arrive: 8 MiB over a slow line.
+    pub body_timeout: Duration,
+    /// For the other side to take anything of an answer.
+    pub write_timeout: Duration,
     /// For requests under way to end when the server stops.
     pub stop_grace: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connections: 4_096, body_bytes: 8 * 1024 * 1024, stop_grace: Duration::from_secs(10) }
+        Self {
+            connections: 4_096,
+            body_bytes: 8 * 1024 * 1024,
+            head_timeout: Duration::from_secs(30),
+            body_timeout: Duration::from_secs(60),
+            write_timeout: Duration::from_secs(60),
+            stop_grace: Duration::from_secs(10),
+        }
     }
 }
 
 /// The head of a request, and of each part of its body that is held at once.
 pub(crate) const BUFFER_BYTES_MAX: usize = 64 * 1024;
 
-/// For the head of a request to arrive, and between two requests on a connection.
-pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// For the body of a request to arrive: 8 MiB over a slow line.
-pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+/// Files that connections leave to others: the store, its readers, what tasks open.
+pub(crate) const FILES_RESERVED: u64 = 256;
 
 /// Rows on a page when nothing is said.
 pub(crate) const PAGE_ROWS_DEFAULT: usize = 50;
@@ -62,5 +73,5 @@ pub(crate) const PROGRESS_BYTES_MAX: usize = 4 * 1024;
 /// How often a silent stream shows that it is alive: proxies cut connections that are silent for a minute or half.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// After an accept that failed, mostly for want of file descriptors.
+/// After an accept that failed, mostly for want of file descriptors; and for a connection to leave that was told to.
 pub(crate) const ACCEPT_AGAIN: Duration = Duration::from_millis(100);

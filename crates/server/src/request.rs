@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use axum::body::Bytes;
+use axum::body::{Bytes, HttpBody};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -26,19 +26,21 @@ pub(crate) struct Body {
 impl FromRequest<App> for Body {
     type Rejection = Refusal;
 
-    async fn from_request(request: Request, state: &App) -> Result<Self, Refusal> {
+    async fn from_request(request: Request, app: &App) -> Result<Self, Refusal> {
         let media_type = media_type(request.headers())?;
-        let read = tokio::time::timeout(limits::BODY_TIMEOUT, Bytes::from_request(request, state));
-        let Ok(read) = read.await else {
-            let seconds = limits::BODY_TIMEOUT.as_secs();
+        // Far too large is not waited for. What is a little too large is read as far as it may be, so that whoever sends it hears why it is refused
+        // instead of finding the connection closed.
+        if request.body().size_hint().lower() > 2 * app.limits.body_bytes as u64 {
+            return Err(too_large(app));
+        }
+        let patience = app.limits.body_timeout;
+        let Ok(read) = tokio::time::timeout(patience, Bytes::from_request(request, app)).await else {
+            let seconds = patience.as_secs_f64();
             return Err(Refusal::timeout(format!("the body did not arrive within {seconds} seconds; send it again")));
         };
         match read {
             Ok(bytes) => Ok(Self { bytes, media_type }),
-            Err(rejection) if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => {
-                let max = state.limits.body_bytes / 1024 / 1024;
-                Err(Refusal::too_large(format!("the body is larger than {max} MiB; send less, or in parts")))
-            }
+            Err(rejection) if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => Err(too_large(app)),
             Err(_) => Err(Refusal::bad_request("the body was cut off; send it again")),
         }
     }
@@ -99,6 +101,11 @@ fn media_type(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
     let text = header.to_str().map_err(|_| Refusal::bad_request("the header `Content-Type` is not text"))?;
     let essence = text.split(';').next().unwrap_or_default().trim();
     Ok(Some(essence.to_ascii_lowercase()))
+}
+
+fn too_large(app: &App) -> Refusal {
+    let max = app.limits.body_bytes / 1024 / 1024;
+    Refusal::too_large(format!("the body is larger than {max} MiB; send less, or in parts"))
 }
 
 fn not_as_expected(error: &serde_json::Error) -> Refusal {

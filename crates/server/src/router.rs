@@ -13,8 +13,8 @@ use utoipa_axum::routes;
 
 use crate::app::App;
 use crate::error::Refusal;
-use crate::guard;
 use crate::routes::{controls, dead_letters, definitions, events, operations, parts, purge, runs, tasks};
+use crate::{description, guard};
 
 /// The head of the description.
 #[derive(OpenApi)]
@@ -74,7 +74,9 @@ fn routes() -> OpenApiRouter<App> {
 
 /// The description of the API, as JSON.
 pub fn openapi() -> Result<String, serde_json::Error> {
-    routes().into_openapi().to_pretty_json()
+    let mut document = serde_json::to_value(routes().into_openapi())?;
+    description::complete(&mut document);
+    serde_json::to_string_pretty(&document)
 }
 
 /// Everything that is served, behind the guard.

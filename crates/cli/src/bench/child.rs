@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::machine::us_since_1970;
-use super::{fanout, nest, recover, sleepers};
+use super::{fanout, http, nest, recover, runs, sleepers};
 use crate::usage::{WrongUsage, is_wrong_usage};
 
 /// What a child does.
@@ -22,8 +22,14 @@ pub(crate) enum Job {
     Nest { store: PathBuf, of: nest::Levels, depth: u64 },
     /// Runs a fan-out.
     FanOut { store: PathBuf, width: u64 },
+    /// Serves HTTP, and says where.
+    ServeHttp { store: PathBuf },
     /// Makes sleepers.
     MakeSleepers { store: PathBuf, count: u64 },
+    /// Makes runs that end.
+    FillRuns { store: PathBuf, count: u64 },
+    /// Looks at them.
+    LookAtRuns { store: PathBuf, count: u64 },
     /// Starts on whatever is in the store, and serves one request.
     ServeFirst { store: PathBuf },
     /// Starts tasks that never end, and says when all run.
@@ -121,7 +127,10 @@ pub(crate) fn work(order: &Order) -> anyhow::Result<()> {
     let reported = match job {
         Job::Nest { store, of, depth } => nest::measure(store, *of, *depth).and_then(|measured| say(&measured)),
         Job::FanOut { store, width } => fanout::measure(store, *width).and_then(|measured| say(&measured)),
+        Job::ServeHttp { store } => http::serve(store.clone(), |address| say(&address)),
         Job::MakeSleepers { store, count } => sleepers::make(store, *count).and_then(|made| say(&made)),
+        Job::FillRuns { store, count } => runs::fill(store, *count).and_then(|filled| say(&filled)),
+        Job::LookAtRuns { store, count } => runs::look(store, *count, *spawned_at_us).and_then(|looked| say(&looked)),
         Job::ServeFirst { store } => sleepers::serve_first(store, *spawned_at_us).and_then(|served| say(&served)),
         Job::HangErrands(errands) => recover::hang(errands, || say(&())),
         Job::FinishErrands(errands) => recover::finish(errands, *spawned_at_us).and_then(|finished| say(&finished)),

@@ -47,6 +47,15 @@ transitions:
 result: "${state.n}"
 "#;
 
+/// One node that gives a value: a start and its end are one turn.
+pub(super) const ONE: &str = r#"
+kind: workflow
+name: one
+nodes:
+  one: { run: { value: 1 }, output: { state.n: "${result}" } }
+result: "${state.n}"
+"#;
+
 /// A workflow that calls itself until it is deep enough.
 pub(super) const NEST: &str = r#"
 kind: workflow

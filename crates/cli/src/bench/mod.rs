@@ -1,6 +1,6 @@
 //! `steadfast bench`: what this machine does, beside what it could do at most.
 //!
-//! Owns the options and the order of the suite. Each benchmark has a file: [`turns`], [`nest`], [`sleepers`], [`recover`]. Around
+//! Owns the options and the order of the suite. Each benchmark has a file: [`turns`], [`nest`], [`http`], [`sleepers`], [`runs`], [`recover`]. Around
 //! them: [`limit`] is the raw speed they are compared with, [`place`] where files go, [`child`] work in other processes, [`machine`]
 //! the facts and [`report`] the printing. Durability is never weaker than the default. Start reading at [`Name`].
 
@@ -8,12 +8,15 @@ pub(crate) mod child;
 mod fanout;
 mod graph;
 mod graphs;
+mod http;
 mod limit;
 mod machine;
 mod nest;
 pub(crate) mod place;
+mod raw_http;
 mod recover;
 mod report;
+mod runs;
 mod sleepers;
 mod statistics;
 mod turns;
@@ -52,8 +55,12 @@ enum Name {
     Fanout(fanout::Options),
     /// Whole runs of five tasks in a line, a second
     Graph(graph::Options),
+    /// Runs started over HTTP, a second, beside requests that do nothing
+    Http(http::Options),
     /// Start-up and memory with many sleeping actors
     Sleepers(sleepers::Options),
+    /// Looking, starting and restarting with many finished runs, beside few
+    Runs(runs::Options),
     /// Tasks in flight when the process is killed: how soon they are done, and whether any is lost
     Recover(recover::Options),
     /// All of them, one after the other
@@ -73,7 +80,9 @@ Examples:
   steadfast bench turns --concurrency 1,64,1024 --seconds 5
   steadfast bench nest --depth 1000 --depth 100000 --json
   steadfast bench nest --depth 1000000 --store chain.db   goes on where it was when it is killed and run again
+  steadfast bench http --connections 1,64,256
   steadfast bench sleepers --count 1000000
+  steadfast bench runs --count 1000000
   steadfast bench recover --count 1000
 
 Every figure is compared with a limit measured in the same run on the same disk; ratio = figure ÷ limit.";
@@ -83,9 +92,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let place = match &arguments.name {
         // Each benchmark of a suite needs a store of its own, or it would measure what the others left.
         Name::All(_) => Place::in_folder(arguments.store.as_deref())?,
-        Name::Turns(_) | Name::Nest(_) | Name::Fanout(_) | Name::Graph(_) | Name::Sleepers(_) | Name::Recover(_) => {
-            Place::at(arguments.store.as_deref())?
-        }
+        Name::Turns(_)
+        | Name::Nest(_)
+        | Name::Fanout(_)
+        | Name::Graph(_)
+        | Name::Http(_)
+        | Name::Sleepers(_)
+        | Name::Runs(_)
+        | Name::Recover(_) => Place::at(arguments.store.as_deref())?,
     };
     let form = if arguments.json { Form::JsonLines } else { Form::Tables };
     let report = Report::new(form, Machine::look(&place)?);
@@ -95,7 +109,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Name::Nest(options) => nest::run(options, &place, &report),
         Name::Fanout(options) => fanout::run(options, &place, &report),
         Name::Graph(options) => graph::run(options, &place, &report),
+        Name::Http(options) => http::run(options, &place, &report),
         Name::Sleepers(options) => sleepers::run(options, &place, &report),
+        Name::Runs(options) => runs::run(options, &place, &report),
         Name::Recover(options) => recover::run(options, &place, &report),
         Name::All(Suite { short }) => {
             let size = if *short { Size::Short } else { Size::Full };
@@ -104,7 +120,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             nest::run(&nest::Options::of_workflows(), &place, &report)?;
             fanout::run(&fanout::Options::of(size), &place, &report)?;
             graph::run(&graph::Options::of(size), &place, &report)?;
+            http::run(&http::Options::of(size), &place, &report)?;
             sleepers::run(&sleepers::Options::of(size), &place, &report)?;
+            runs::run(&runs::Options::of(size), &place, &report)?;
             recover::run(&recover::Options::of(size), &place, &report)
         }
     }

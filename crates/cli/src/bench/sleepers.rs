@@ -192,7 +192,7 @@ pub(super) fn ms_since(at_us: u64) -> f64 {
 }
 
 /// The store with its `-wal` file.
-fn file_bytes(store: &Path) -> u64 {
+pub(super) fn file_bytes(store: &Path) -> u64 {
     let length = |path: &Path| std::fs::metadata(path).map_or(0, |found| found.len());
     let mut wal = store.as_os_str().to_owned();
     wal.push("-wal");

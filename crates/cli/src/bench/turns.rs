@@ -243,7 +243,7 @@ impl Figures {
     }
 }
 
-fn seconds(text: &str) -> anyhow::Result<f64> {
+pub(super) fn seconds(text: &str) -> anyhow::Result<f64> {
     let seconds: f64 = text.parse()?;
     if !(0.01..=86_400.0).contains(&seconds) {
         bail!("{seconds} is not between 0.01 and 86400");

@@ -85,6 +85,18 @@ fn graph_counts_whole_runs_a_second() {
 }
 
 #[test]
+fn http_compares_starts_with_requests_that_do_nothing() {
+    let words = ["connections", "starts/s", "p50 µs", "p99 µs", "limit/s", "ratio", "turns/fsync"];
+    let lines = check("bench http --connections 1,8 --count 80", &words, &["http", "http"]);
+    for line in &lines {
+        let fields =
+            ["connections", "starts", "starts_per_s", "p50_us", "p99_us", "limit_per_s", "ratio", "turns_per_fsync"];
+        check_fields(line, &fields);
+        assert_eq!(line["starts"], 80);
+    }
+}
+
+#[test]
 fn nest_compares_the_time_of_a_level_at_several_depths() {
     let words = ["levels", "µs/level", "peak MiB", "bytes/level", "raw SQLite ms", "times as long as a level of 5"];
     let lines = check("bench nest --depth 5 --depth 50", &words, &["nest", "nest", "nest_growth"]);
@@ -129,6 +141,16 @@ fn sleepers_are_compared_with_an_empty_store() {
             "rss_ratio",
         ],
     );
+}
+
+#[test]
+fn runs_compare_a_store_of_many_with_one_of_few() {
+    let words = ["µs with many", "µs with few", "ratio", "restart to first start", "list", "show", "start"];
+    let lines = check("bench runs --count 2000", &words, &["runs"; 12]);
+    for line in &lines {
+        check_fields(line, &["what", "count", "count_small", "us", "small_us", "ratio"]);
+        assert_eq!(line["count"], 2000);
+    }
 }
 
 #[test]

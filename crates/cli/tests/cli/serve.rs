@@ -102,25 +102,3 @@ fn keys_are_asked_for_where_there_are_some() {
     assert!(with_key.starts_with("HTTP/1.1 200 "), "{with_key}");
     end(child, "-TERM");
 }
-
-#[test]
-fn the_worker_in_python_does_the_tasks_of_the_example() {
-    let folder = tempdir().unwrap();
-    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/workers");
-    let (child, address) = start(folder.path(), SERVE);
-    let workflow = std::fs::read_to_string(examples.join("greet.yaml")).unwrap();
-    let applied = ask(&address, "PUT /v1/definitions HTTP/1.1\r\nContent-Type: application/yaml\r\nX-Rest:", &workflow);
-    assert!(applied.contains(r#""status":"created""#), "{applied}");
-    let url = format!("http://{address}");
-    let mut worker = Command::new("python3");
-    worker.arg(examples.join("worker.py")).args([&url, "greetings"]).stdout(Stdio::null());
-    let mut worker = worker.spawn().unwrap();
-    let started = ask(&address, "POST /v1/workflows/greet/runs", r#"{"input": {"name": "Ann"}, "wait": "60s"}"#);
-    assert!(started.contains(r#""output":{"text":"hello Ann","worker":"python"}"#), "{started}");
-    // What the worker says is final is not tried again, although the node has three attempts.
-    let failed = ask(&address, "POST /v1/workflows/greet/runs", r#"{"input": {}, "wait": "60s"}"#);
-    assert!(failed.contains("the input has no `name`"), "{failed}");
-    worker.kill().unwrap();
-    worker.wait().unwrap();
-    end(child, "-TERM");
-}

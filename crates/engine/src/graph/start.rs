@@ -1,6 +1,7 @@
 //! Starting a run: versions are fixed for its whole tree, and its input is checked, before anything is stored.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::Arc;
 
 use steadfast_core::catalog;
@@ -155,6 +156,59 @@ fn listed(violations: &[Violation]) -> String {
 impl Graphs {
     /// Starts a run, unless there is one of its id. Its id, and whether it is new.
     pub async fn start(&self, run: Run) -> Result<(String, Started), RunError> {
+        match self.prepare(run)? {
+            Prepared::Existing { id } => Ok((id, Started::Existing)),
+            Prepared::New { id, start } => self.begin(id, start).await,
+        }
+    }
+
+    /// Starts a run as [`Graphs::start`] does, and waits until it has ended or `patience` has. Both are asked at once, so that a run that ends in the
+    /// turn in which it begins is on disk with one commit.
+    pub async fn start_and_wait(
+        &self,
+        run: Run,
+        patience: impl Future<Output = ()>,
+    ) -> Result<(String, Started), RunError> {
+        let mut patience = pin!(patience);
+        let (started, waited) = match self.prepare(run)? {
+            Prepared::Existing { id } => ((id, Started::Existing), None),
+            Prepared::New { id, start } => {
+                let mut begun = pin!(self.begin(id.clone(), start));
+                let mut ended = pin!(self.wait(&id));
+                tokio::select! {
+                    // In this order, as the run is to hear it.
+                    biased;
+                    begun = &mut begun => {
+                        let begun = begun?;
+                        tokio::select! {
+                            ended = ended => (begun, Some(ended)),
+                            () = &mut patience => return Ok(begun),
+                        }
+                    }
+                    ended = &mut ended => (begun.await?, Some(ended)),
+                }
+            }
+        };
+        // It may have been asked first all the same, when there were many others, and have heard that there is no such run.
+        if waited.is_none_or(|waited| waited.is_err()) {
+            tokio::select! {
+                // However it comes out: who wants to know looks at the run.
+                ended = self.wait(&started.0) => drop(ended),
+                () = patience => {}
+            }
+        }
+        Ok(started)
+    }
+
+    async fn begin(&self, id: String, start: Start) -> Result<(String, Started), RunError> {
+        match self.ask(&self.actor(&id)?, None, &Command::Start(start)).await? {
+            Started::Conflict { workflow } => Err(RunError::Conflict { run: id, workflow: workflow.to_string() }),
+            started @ (Started::Created { .. } | Started::Existing) => Ok((id, started)),
+        }
+    }
+
+    /// Everything that comes before a run's actor is asked.
+    fn prepare(&self, run: Run) -> Result<Prepared, RunError> {
         let Run { workflow, input, id, tracing } = run;
         let reference = parsed(&workflow);
         // A run keeps its versions: whether its input fits what was applied since is no question.
@@ -163,7 +217,7 @@ impl Graphs {
         {
             let is_same = existing.workflow == reference.name && is_equal(&existing.input, &input);
             return match is_same {
-                true => Ok((id.clone(), Started::Existing)),
+                true => Ok(Prepared::Existing { id: id.clone() }),
                 false => Err(RunError::Conflict { run: id.clone(), workflow: existing.workflow.to_string() }),
             };
         }
@@ -173,10 +227,7 @@ impl Graphs {
             None => uuid::Uuid::now_v7().to_string(),
         };
         let start = Start { workflow: reference.name, version, pins, input, parent: None, tracing };
-        match self.ask(&self.actor(&id)?, None, &Command::Start(start)).await? {
-            Started::Conflict { workflow } => Err(RunError::Conflict { run: id, workflow: workflow.to_string() }),
-            started @ (Started::Created { .. } | Started::Existing) => Ok((id, started)),
-        }
+        Ok(Prepared::New { id, start })
     }
 
     /// Fixes the versions of everything that the workflow names, directly or not, and checks the input.
@@ -226,6 +277,14 @@ impl Graphs {
             Ok(Ok(Plan { version, pins: Pins(Arc::new(pins)) }))
         })?
     }
+}
+
+/// A start that was looked at.
+enum Prepared {
+    /// The run is there.
+    Existing { id: String },
+    /// It is not, or was not a moment ago.
+    New { id: String, start: Start },
 }
 
 /// What a run begins with, beside its input.

@@ -51,18 +51,17 @@ pub(crate) async fn start_run(
         checked_id("run id", &id)?;
         run = run.with_id(&id);
     }
-    let (id, started) = app.graphs.start(run).await?;
+    let (id, started) = match wait {
+        Some(wait) => {
+            let patience = async { drop(tokio::time::timeout(wait, app.stopping()).await) };
+            app.graphs.start_and_wait(run, patience).await?
+        }
+        None => app.graphs.start(run).await?,
+    };
     let status = match started {
         Started::Created { .. } => StatusCode::CREATED,
         Started::Existing | Started::Conflict { .. } => StatusCode::OK,
     };
-    if let Some(wait) = wait {
-        tokio::select! {
-            // However it comes out: the run is told as it is then.
-            ended = tokio::time::timeout(wait, app.graphs.wait(&id)) => drop(ended),
-            () = app.stopping() => {}
-        }
-    }
     let location = RUN.replace("{id}", &id);
     let view = app.read(move |graphs| existing(graphs, &id)).await?;
     Ok((status, [(LOCATION, location)], Answer(wire::run(view)?)).into_response())

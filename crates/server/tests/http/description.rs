@@ -48,6 +48,21 @@ async fn the_description_names_every_route() {
     served.stop().await;
 }
 
+/// Reviewed whenever it changes: programs are written by it.
+#[test]
+fn the_description_is_the_one_in_the_documents() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/openapi.json");
+    let text = steadfast_server::openapi().unwrap() + "\n";
+    if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
+        std::fs::write(file, &text).unwrap();
+    }
+    let is_same = std::fs::read_to_string(file).unwrap() == text;
+    assert!(
+        is_same,
+        "docs/openapi.json is another; run this test with `INSTA_UPDATE=always`, and look at the difference"
+    );
+}
+
 #[test]
 fn everything_that_is_referred_to_is_described() {
     let text = steadfast_server::openapi().unwrap();

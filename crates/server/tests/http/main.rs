@@ -4,7 +4,9 @@
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
+mod abuse;
 mod controls;
+mod cut_off;
 mod dead_letters;
 mod definitions;
 mod description;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use steadfast::core::definition;
 use steadfast::graph::Graphs;
 use steadfast::{Builder, Engine};
-use steadfast_server::{Access, Server};
+use steadfast_server::{Access, Limits, Server};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -73,20 +73,34 @@ impl Served {
     }
 
     pub(crate) async fn with(access: Access, build: impl FnOnce(Builder) -> Builder) -> Self {
+        Self::all(access, Limits::default(), build).await
+    }
+
+    pub(crate) async fn bounded(limits: Limits) -> Self {
+        Self::all(Access::Loopback, limits, |builder| builder).await
+    }
+
+    async fn all(access: Access, limits: Limits, build: impl FnOnce(Builder) -> Builder) -> Self {
         // Another test of this process may have been first.
         drop(rustls::crypto::ring::default_provider().install_default());
         let folder = tempfile::tempdir().unwrap();
         let engine = build(Engine::open(folder.path().join("store.db")).unwrap().graphs()).start().unwrap();
-        let read = definition::read("workflows.yaml", WORKFLOWS);
-        assert!(read.problems.is_empty(), "{:?}", read.problems);
-        Graphs::of(&engine).apply(&read.definitions).await.unwrap();
-        let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)), access).await.unwrap();
+        let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)), access).await.unwrap().limits(limits);
         let address = server.address();
         let (stop, stopped) = oneshot::channel::<()>();
         let served = engine.clone();
         let serving = tokio::spawn(async move { server.run(&served, async { drop(stopped.await) }).await });
         let client = Client::builder().no_proxy().timeout(Duration::from_secs(60)).build().unwrap();
-        Self { address, engine, client, stop, serving, _folder: folder }
+        let served = Self { address, engine, client, stop, serving, _folder: folder };
+        served.apply(WORKFLOWS).await;
+        served
+    }
+
+    /// Adds workflows.
+    pub(crate) async fn apply(&self, workflows: &str) {
+        let read = definition::read("workflows.yaml", workflows);
+        assert!(read.problems.is_empty(), "{:?}", read.problems);
+        Graphs::of(&self.engine).apply(&read.definitions).await.unwrap();
     }
 
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
