@@ -59,7 +59,7 @@ fn routes() -> OpenApiRouter<App> {
         .routes(routes!(events::list_run_decisions))
         .routes(routes!(events::list_events))
         .routes(routes!(dead_letters::list_dead_letters))
-        .routes(routes!(dead_letters::delete_dead_letter))
+        .routes(routes!(dead_letters::read_dead_letter, dead_letters::delete_dead_letter))
         .routes(routes!(dead_letters::redrive_dead_letter))
         .routes(routes!(tasks::lease_tasks))
         .routes(routes!(tasks::heartbeat_task))
