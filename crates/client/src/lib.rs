@@ -6,11 +6,13 @@
 mod connection;
 mod dead_letters;
 mod definitions;
+mod doctor;
 mod error;
 mod events;
 mod key;
 mod lines;
 mod runs;
+mod why;
 
 pub use connection::Client;
 pub use definitions::Applying;

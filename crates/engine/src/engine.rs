@@ -35,7 +35,7 @@ use crate::metrics::Metrics;
 use crate::readers::Readers;
 use crate::runner::{Delivery, Runner};
 use crate::settings::Settings;
-use crate::tasks::{Desk, Dispatcher, Executor, Executors, Parked, ParkedTask, TaskEvent, TaskQueue};
+use crate::tasks::{Desk, Dispatcher, Executor, Executors, OutsideTask, Parked, ParkedTask, TaskEvent, TaskQueue};
 use crate::threads::{Inboxes, Parcel, clock, commit_turns, run_actors, shards_of};
 use crate::watch::{Watched, Watching};
 
@@ -70,6 +70,9 @@ struct Running {
     definitions: Mutex<Option<Arc<StoredDefinitions>>>,
     parked: Arc<Parked>,
 }
+
+/// How long to wait for the dispatcher to say what runs. It answers between two things that it does, none of which takes long.
+const LOOK_MAX: Duration = Duration::from_secs(1);
 
 /// Whether graph workflows run here.
 enum Graphs {
@@ -315,6 +318,21 @@ impl Engine {
 
     pub(crate) fn desk(&self) -> &Desk {
         &self.0.desk
+    }
+
+    /// What this process lacks for a task, if it is known to lack something.
+    pub(crate) fn lacking(&self, task: &OutsideTask) -> Option<String> {
+        self.0.parked.lacking(&task.actor, &task.task)
+    }
+
+    /// Those of these tasks that run in this process. May wait for a moment; none when the engine stops.
+    pub(crate) fn running_of(&self, tasks: Vec<OutsideTask>) -> Vec<OutsideTask> {
+        if tasks.is_empty() {
+            return tasks;
+        }
+        let (tell, told) = mpsc::sync_channel(1);
+        drop(self.0.tasks.send(TaskEvent::Look { tasks, tell }));
+        told.recv_timeout(LOOK_MAX).unwrap_or_default()
     }
 
     /// Reads what is on disk.

@@ -15,9 +15,11 @@ mod request;
 mod router;
 mod routes;
 mod stream;
+mod waits;
 mod wire;
 
 pub use connections::{BindError, Server};
 pub use guard::Access;
 pub use keys::{InvalidKeys, Keys, Role};
 pub use router::openapi;
+pub use routes::doctor::checkup;

@@ -13,7 +13,7 @@ use utoipa_axum::routes;
 
 use crate::app::App;
 use crate::error::Refusal;
-use crate::routes::{controls, dead_letters, definitions, events, operations, parts, runs, tasks};
+use crate::routes::{controls, dead_letters, definitions, doctor, events, operations, parts, runs, tasks, why};
 use crate::{guard, limits};
 
 /// The head of the description.
@@ -51,6 +51,7 @@ fn routes() -> OpenApiRouter<App> {
         .routes(routes!(parts::read_context))
         .routes(routes!(parts::list_artifacts))
         .routes(routes!(parts::list_children))
+        .routes(routes!(why::explain_run))
         .routes(routes!(controls::cancel_run))
         .routes(routes!(controls::pause_run))
         .routes(routes!(controls::resume_run))
@@ -65,6 +66,7 @@ fn routes() -> OpenApiRouter<App> {
         .routes(routes!(tasks::heartbeat_task))
         .routes(routes!(tasks::complete_task))
         .routes(routes!(tasks::fail_task))
+        .routes(routes!(doctor::check_runs))
         .routes(routes!(operations::health))
         .routes(routes!(operations::ready))
         .routes(routes!(operations::metrics))

@@ -23,3 +23,4 @@ mod start;
 mod terminal;
 mod usage;
 mod validate;
+mod why;

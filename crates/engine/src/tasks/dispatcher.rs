@@ -5,6 +5,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use steadfast_core::expression::Value;
@@ -16,7 +17,7 @@ use steadfast_store::Reader;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
-use super::desk::Desk;
+use super::desk::{Desk, OutsideTask};
 use super::{Executors, NotDone, Parked, Task, TaskQueue};
 use crate::commit::{Gather, TaskCancel, TaskNews, TaskStart};
 use crate::kinds::Kinds;
@@ -28,6 +29,8 @@ use crate::threads::Inboxes;
 pub(crate) enum TaskEvent {
     /// These are on disk.
     News(Vec<TaskNews>),
+    /// Somebody wants to know which of these run.
+    Look { tasks: Vec<OutsideTask>, tell: SyncSender<Vec<OutsideTask>> },
     /// No further task is to be started; what runs has this long.
     Stop { grace: Duration },
 }
@@ -108,6 +111,7 @@ impl Dispatcher {
                 biased;
                 event = events.recv() => match event {
                     Some(TaskEvent::News(news)) => self.take_in(news),
+                    Some(TaskEvent::Look { tasks, tell }) => self.tell_running(tasks, &tell),
                     Some(TaskEvent::Stop { grace }) => break grace,
                     None => break Duration::ZERO,
                 },
@@ -125,6 +129,12 @@ impl Dispatcher {
             // Their rows are on disk: they run again after the next start.
             self.running.shutdown().await;
         }
+    }
+
+    fn tell_running(&self, mut tasks: Vec<OutsideTask>, tell: &SyncSender<Vec<OutsideTask>>) {
+        tasks.retain(|id| self.handles.contains_key(&(id.actor.clone(), id.task.clone())));
+        // Who asked may have stopped waiting.
+        drop(tell.try_send(tasks));
     }
 
     fn take_in(&mut self, news: Vec<TaskNews>) {

@@ -52,6 +52,11 @@ impl Parked {
         }
     }
 
+    /// What this process lacks for a task, if it is listed.
+    pub(crate) fn lacking(&self, actor: &ActorId, task: &TaskId) -> Option<String> {
+        self.lock().get(&(actor.clone(), task.clone())).map(|entry| entry.lacking.clone())
+    }
+
     /// All that are listed, in the order of their dispatch.
     pub(crate) fn list(&self) -> Vec<ParkedTask> {
         let listed = self.lock();

@@ -103,6 +103,12 @@ impl Served {
         Box::pin(answered(request.body(body.to_string())))
     }
 
+    /// Applies further definitions.
+    pub(crate) async fn apply(&self, definitions: &'static str) {
+        let answer = answered(self.request(Method::PUT, "/v1/definitions").body(definitions)).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+    }
+
     /// Starts a run under an id.
     pub(crate) async fn start(&self, workflow: &str, id: &str) {
         let body = serde_json::json!({ "id": id });
