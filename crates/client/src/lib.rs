@@ -11,6 +11,7 @@ mod error;
 mod events;
 mod key;
 mod lines;
+mod recover;
 mod runs;
 mod why;
 

@@ -59,6 +59,13 @@ pub fn forget(turn: &mut Turn<'_>, name: &str) -> Result<(), TurnError> {
     Ok(())
 }
 
+/// Up to `limit` timers whose names begin so.
+pub fn named(turn: &Turn<'_>, prefix: &str, limit: usize) -> Result<Vec<String>, TurnError> {
+    let from = format!("{TIMERS}{prefix}");
+    let rows = turn.scan(Bound::Included(&from), Bound::Excluded(&prefix_end(&from)), limit)?;
+    Ok(rows.into_iter().map(|(key, _)| key[TIMERS.len()..].to_owned()).collect())
+}
+
 /// Puts the alarm where the earliest timer is.
 pub fn arm_earliest(turn: &mut Turn<'_>) -> Result<(), TurnError> {
     let end = prefix_end(TIMES);

@@ -26,7 +26,7 @@ use steadfast_store::{Reader, Store, StoreError};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::commit::{Answer, Gather, Health, RequestError, Waiter};
+use crate::commit::{Answer, Gather, Health, RequestError, TaskStart, Waiter};
 use crate::dead_letters::{DeadLetterId, StoredDeadLetter};
 use crate::effects::{self, FunctionContext, Functions};
 use crate::graph::StoredDefinitions;
@@ -323,6 +323,20 @@ impl Engine {
     /// What this process lacks for a task, if it is known to lack something.
     pub(crate) fn lacking(&self, task: &OutsideTask) -> Option<String> {
         self.0.parked.lacking(&task.actor, &task.task)
+    }
+
+    /// Tries tasks of an actor again that this process lacked something for. How many.
+    pub(crate) fn try_parked_again(&self, actor: &ActorId) -> Result<u64, StoreError> {
+        let mut count = 0;
+        for task in self.0.parked.take_of(actor, limits::RECOVERED_MAX) {
+            // One that was called off since has no row.
+            if let Some(row) = self.with_reader(|reader| reader.task(actor, &task))?? {
+                let start = TaskStart::of(&row, self.0.gather.attempt_of(row.sequence));
+                drop(self.0.tasks.send(TaskEvent::Again(start)));
+                count += 1;
+            }
+        }
+        Ok(count)
     }
 
     /// Those of these tasks that run in this process. May wait for a moment; none when the engine stops.

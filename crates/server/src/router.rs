@@ -13,7 +13,9 @@ use utoipa_axum::routes;
 
 use crate::app::App;
 use crate::error::Refusal;
-use crate::routes::{controls, dead_letters, definitions, doctor, events, operations, parts, runs, tasks, why};
+use crate::routes::{
+    controls, dead_letters, definitions, doctor, events, operations, parts, recover, runs, tasks, why,
+};
 use crate::{guard, limits};
 
 /// The head of the description.
@@ -55,6 +57,7 @@ fn routes() -> OpenApiRouter<App> {
         .routes(routes!(controls::cancel_run))
         .routes(routes!(controls::pause_run))
         .routes(routes!(controls::resume_run))
+        .routes(routes!(recover::recover_run))
         .routes(routes!(controls::signal_run))
         .routes(routes!(events::list_run_events))
         .routes(routes!(events::list_run_decisions))

@@ -7,6 +7,7 @@ pub mod definitions;
 pub mod doctor;
 pub mod events;
 pub mod operations;
+pub mod recover;
 pub mod runs;
 pub mod tasks;
 pub mod why;

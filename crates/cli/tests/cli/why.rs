@@ -74,6 +74,11 @@ fn what_nothing_will_wake_is_found_in_a_broken_store() {
     let document: serde_json::Value = serde_json::from_str(&document.stdout).unwrap();
     let stuck: Vec<&serde_json::Value> = document["stuck"].as_array().unwrap().iter().map(|run| &run["id"]).collect();
     assert_eq!(stuck, [&json!("m"), &json!("n")]);
+
+    let expected = "m  running  retried 0, dispatched 1, unparked 0, taken back 0\n\
+                    n  running  retried 0, dispatched 0, unparked 0, taken back 0\n";
+    assert_eq!(served.run("runs recover m n").done(), expected);
+    assert!(served.run("doctor").done().contains("nothing is stuck"));
 }
 
 #[test]

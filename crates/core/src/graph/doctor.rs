@@ -119,6 +119,31 @@ pub fn below(storage: &dyn Storage) -> Result<Below, TurnError> {
     Ok(if is_over { Below::Ended } else { Below::Unfinished })
 }
 
+/// Tokens, each with its attempt, that wait for a task which is not there; at most `limit`.
+pub fn lost_tasks(
+    storage: &dyn Storage,
+    limit: usize,
+    has_task: &dyn Fn(&str) -> Result<bool, TurnError>,
+) -> Result<Vec<(TokenId, u32)>, TurnError> {
+    let mut lost = Vec::new();
+    if below(storage)? != Below::Unfinished {
+        return Ok(lost);
+    }
+    let root = run::progress(storage)?.root;
+    let visit = |met: Met<'_>| {
+        if let Met::Token(token) = met
+            && token.status == Status::Dispatched
+            && lost.len() < limit
+            && !has_task(&token.id.to_string())?
+        {
+            lost.push((token.id, token.attempt));
+        }
+        Ok(Go::On)
+    };
+    Walk::new(storage, u64::MAX, visit).branch(&root)?;
+    Ok(lost)
+}
+
 struct Check<'a> {
     storage: &'a dyn Storage,
     id: &'a ActorId,

@@ -1,8 +1,8 @@
 //! What will wake a run next; and what nothing will.
 
 use serde_json::json;
-use steadfast_core::graph::doctor::{Below, Problem, Report, Surroundings, Waker, check};
-use steadfast_core::graph::protocol::Command;
+use steadfast_core::graph::doctor::{Below, Problem, Report, Surroundings, Waker, check, lost_tasks};
+use steadfast_core::graph::protocol::{Command, Recovered};
 use steadfast_core::graph::view;
 use steadfast_core::ids::ActorId;
 use steadfast_core::time::Timestamp;
@@ -113,8 +113,16 @@ fn a_lost_task_is_found() {
     let task = world.pending("r").remove(1);
     world.lose_task(&task);
     assert_eq!(problem(&world), (Some("task".to_owned()), "it waits for a task that is not there".to_owned()));
-    world.cancel("r", "it would wait for ever");
-    world.finish();
+    let has_task = |name: &str| Ok(world.pending("r").iter().any(|task| task.task == name));
+    let lost = lost_tasks(&world.actors[&run_id("r")], 10, &has_task).unwrap();
+    assert_eq!(lost.len(), 1);
+    let recovered = |world: &mut World| {
+        let answer: Recovered = world.ask("r", &Command::Recover { lost: lost.clone() }).decode().unwrap();
+        (answer.retried, answer.dispatched)
+    };
+    assert_eq!(recovered(&mut world), (1, 1));
+    assert_eq!(checked(&world, &run_id("r")).problems, []);
+    assert_eq!((world.pending("r").len(), world.at("r", "task")), (4, vec!["dispatched"; 3]));
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 mod doctor;
 mod lists;
+mod recover;
 mod source;
 mod start;
 mod storage;
@@ -12,6 +13,7 @@ mod why;
 
 pub use doctor::{Checkup, CheckupPlace, Stuck, check_runs};
 pub use lists::{DefinitionVersion, Listed, ListedRun};
+pub use recover::Recovery;
 pub use start::{Run, RunError};
 
 pub(crate) use source::StoredDefinitions;

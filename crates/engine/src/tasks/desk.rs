@@ -156,6 +156,8 @@ struct Lease {
     sequence: Sequence,
     length: Duration,
     ends: Instant,
+    /// When the worker was heard of last.
+    heard: Instant,
     /// When the attempt has taken too long, whatever the worker says.
     deadline: Option<Instant>,
     progress: Option<Json>,
@@ -279,6 +281,7 @@ impl Desk {
             sequence: row.sequence,
             length: ask.lease,
             ends,
+            heard: now,
             deadline,
             progress: None,
         };
@@ -301,6 +304,7 @@ impl Desk {
         let State { leases, ends, .. } = &mut *state;
         let held = leases.get_mut(id).filter(|held| token(held.number) == lease).ok_or_else(|| lost(id))?;
         let now = Instant::now();
+        held.heard = now;
         ends.remove(&(held.ends, held.number));
         held.ends = held.deadline.map_or(now + held.length, |deadline| deadline.min(now + held.length));
         ends.insert((held.ends, held.number), id.clone());
@@ -370,6 +374,24 @@ impl Desk {
             None => LastAsked::NotSince(self.began_at),
         };
         TaskStanding::Unleased { queue, asked }
+    }
+
+    /// Takes back the tasks of an actor from workers that were not heard of for so long: the next who asks gets them. How many those were.
+    pub(crate) fn take_back_from_silent(&self, actor: &ActorId, silent_for: Duration) -> u64 {
+        let (mut state, now) = (self.lock(), Instant::now());
+        let is_silent = |(id, lease): &(&OutsideTask, &Lease)| id.actor == *actor && now - lease.heard >= silent_for;
+        let silent: Vec<OutsideTask> = state.leases.iter().filter(is_silent).map(|(id, _)| id.clone()).collect();
+        for id in &silent {
+            let Some((queue, sequence)) = state.leases.get(id).map(|lease| (lease.queue.clone(), lease.sequence))
+            else {
+                continue;
+            };
+            state.end(id);
+            let queue = state.queue(&queue);
+            queue.returned.insert(sequence, id.clone());
+            queue.news.notify_waiters();
+        }
+        silent.len() as u64
     }
 
     /// Those of these tasks that are lent.

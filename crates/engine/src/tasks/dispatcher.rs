@@ -29,6 +29,8 @@ use crate::threads::Inboxes;
 pub(crate) enum TaskEvent {
     /// These are on disk.
     News(Vec<TaskNews>),
+    /// A task that was parked is to be tried again.
+    Again(TaskStart),
     /// Somebody wants to know which of these run.
     Look { tasks: Vec<OutsideTask>, tell: SyncSender<Vec<OutsideTask>> },
     /// No further task is to be started; what runs has this long.
@@ -111,6 +113,7 @@ impl Dispatcher {
                 biased;
                 event = events.recv() => match event {
                     Some(TaskEvent::News(news)) => self.take_in(news),
+                    Some(TaskEvent::Again(start)) => self.queue.push_again(start),
                     Some(TaskEvent::Look { tasks, tell }) => self.tell_running(tasks, &tell),
                     Some(TaskEvent::Stop { grace }) => break grace,
                     None => break Duration::ZERO,

@@ -9,6 +9,7 @@ pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod operations;
 pub(crate) mod parts;
+pub(crate) mod recover;
 pub(crate) mod runs;
 pub(crate) mod tasks;
 pub(crate) mod why;

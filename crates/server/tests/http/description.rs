@@ -37,6 +37,7 @@ async fn the_description_names_every_route() {
         "post /v1/dead-letters/{id}/redrive",
         "post /v1/runs/{id}/cancel",
         "post /v1/runs/{id}/pause",
+        "post /v1/runs/{id}/recover",
         "post /v1/runs/{id}/resume",
         "post /v1/runs/{id}/signals/{name}",
         "post /v1/tasks/lease",
@@ -59,5 +60,5 @@ fn everything_that_is_referred_to_is_described() {
         assert!(description.pointer(reference).is_some(), "{reference}");
     }
     let operations = text.matches("\"operationId\"").count();
-    assert_eq!(operations, 31);
+    assert_eq!(operations, 32);
 }

@@ -14,6 +14,7 @@ mod limits;
 mod lists;
 mod operations;
 mod problems;
+mod recover;
 mod served;
 mod starts;
 mod streams;

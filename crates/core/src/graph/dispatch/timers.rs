@@ -85,7 +85,7 @@ impl Coordinator<'_, '_> {
         self.attempt(|this| this.follow_synchronization(decision))
     }
 
-    fn on_retry(&mut self, id: TokenId) -> Result<(), TurnError> {
+    pub(super) fn on_retry(&mut self, id: TokenId) -> Result<(), TurnError> {
         let Some(mut token) = self.active(Some(id))?.filter(|token| token.status == Status::Retrying) else {
             return Ok(());
         };
