@@ -3,13 +3,12 @@
 use std::io::Write;
 
 use clap::{Args, Subcommand};
-use steadfast_api::v1::dead_letters::{DeadLetter, DeadLetters};
-use steadfast_api::v1::runs::PageParameters;
+use steadfast_api::v1::dead_letters::{DeadLetter, DeadLetters, ListParameters};
 use steadfast_client::Client;
 
 use crate::connection::{Connection, Form, each};
 use crate::table::{Table, one_line};
-use crate::usage::{WrongUsage, note};
+use crate::usage::note;
 use crate::{clock, json};
 
 /// The options of `dead-letters`.
@@ -35,6 +34,9 @@ enum Command {
 /// The options of `dead-letters list`.
 #[derive(Args)]
 struct ListArguments {
+    /// Those of this run, or of this actor as KIND:NAME
+    #[arg(long, value_name = "RUN|ACTOR")]
+    source: Option<String>,
     /// At most so many
     #[arg(long, value_name = "COUNT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
@@ -98,7 +100,7 @@ fn list(arguments: &ListArguments) -> anyhow::Result<()> {
             let print = |letters: &[DeadLetter]| {
                 letters.iter().try_for_each(|letter| list.item(&mut std::io::stdout().lock(), letter))
             };
-            let next_cursor = pages(client, left, print).await?;
+            let next_cursor = pages(client, arguments.source.as_deref(), left, print).await?;
             list.end(&mut std::io::stdout().lock(), next_cursor.as_deref())
         }
         Form::Text => {
@@ -112,7 +114,7 @@ fn list(arguments: &ListArguments) -> anyhow::Result<()> {
                 }
                 Ok(())
             };
-            let next_cursor = pages(client, left, print).await?;
+            let next_cursor = pages(client, arguments.source.as_deref(), left, print).await?;
             match (count, next_cursor) {
                 (0, _) => note("there are no dead letters"),
                 (_, Some(_)) => note("there are more; `--limit COUNT` or `--all` lists them"),
@@ -126,13 +128,15 @@ fn list(arguments: &ListArguments) -> anyhow::Result<()> {
 /// Reads at most `left` letters, a page at a time, and gives each page to `take`. Where the next page would begin, if there is one.
 async fn pages(
     client: &Client,
+    source: Option<&str>,
     mut left: usize,
     mut take: impl FnMut(&[DeadLetter]) -> anyhow::Result<()>,
 ) -> anyhow::Result<Option<String>> {
     let mut cursor = None;
     loop {
-        let page = PageParameters { limit: Some(left.min(PAGE_ROWS_MAX)), cursor };
-        let DeadLetters { items, next_cursor } = client.dead_letters(&page).await?;
+        let limit = Some(left.min(PAGE_ROWS_MAX));
+        let wanted = ListParameters { source: source.map(str::to_owned), limit, cursor };
+        let DeadLetters { items, next_cursor } = client.dead_letters(&wanted).await?;
         take(&items)?;
         left = left.saturating_sub(items.len());
         if next_cursor.is_none() || left == 0 {
@@ -154,17 +158,7 @@ fn row(letter: &DeadLetter) -> [String; 5] {
 
 fn show(arguments: &ShowArguments) -> anyhow::Result<()> {
     let ShowArguments { id, connection } = arguments;
-    let mut found = None;
-    connection.ask(async |client| {
-        pages(client, usize::MAX, |letters| {
-            found = found.take().or_else(|| letters.iter().find(|letter| letter.id == *id).cloned());
-            Ok(())
-        })
-        .await
-    })?;
-    let missing =
-        || WrongUsage(format!("there is no dead letter `{id}`; `steadfast dead-letters list` lists those there are"));
-    let letter = found.ok_or_else(missing)?;
+    let letter = connection.ask(async |client| Ok(client.dead_letter(id).await?))?;
     let mut out = std::io::stdout().lock();
     if connection.form() == Form::Json {
         return json::print(&mut out, &letter);

@@ -12,6 +12,7 @@ mod connection;
 mod dead_letters;
 mod definitions;
 mod dev;
+mod doctor;
 mod json;
 mod logs;
 mod progress;
@@ -26,6 +27,7 @@ mod table;
 mod usage;
 mod validate;
 mod value;
+mod why;
 
 use std::process::ExitCode;
 
@@ -60,12 +62,16 @@ enum Command {
     Start(start::Arguments),
     /// List, show and control the runs of a server
     Runs(runs::Arguments),
+    /// Say what a run of a server waits for, down the chain
+    Why(why::Arguments),
     /// Send a signal to a run of a server
     Signal(signal::Arguments),
     /// List, redrive and delete inputs that a server has given up
     DeadLetters(dead_letters::Arguments),
     /// Copy a store, also while a server runs on it
     Backup(backup::Arguments),
+    /// Look for runs that nothing will wake, on a server or in a store
+    Doctor(doctor::Arguments),
     /// Run your workflow through random crashes, delays and repeats
     Simulate(simulate::Arguments),
     /// Check files of definitions and say everything that is wrong
@@ -110,9 +116,11 @@ fn main() -> ExitCode {
         Command::Apply(arguments) => apply::run(&arguments),
         Command::Start(arguments) => start::run(&arguments),
         Command::Runs(arguments) => runs::run(&arguments).map(|()| ExitCode::SUCCESS),
+        Command::Why(arguments) => why::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Signal(arguments) => signal::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::DeadLetters(arguments) => dead_letters::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Backup(arguments) => backup::run(&arguments),
+        Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Validate(arguments) => validate::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments).map(|()| ExitCode::SUCCESS),

@@ -1,16 +1,20 @@
 //! Dead letters: listed, tried again, thrown away.
 
 use reqwest::Method;
-use steadfast_api::v1::dead_letters::{DEAD_LETTER, DEAD_LETTERS, DeadLetters, REDRIVE};
-use steadfast_api::v1::runs::PageParameters;
+use steadfast_api::v1::dead_letters::{DEAD_LETTER, DEAD_LETTERS, DeadLetter, DeadLetters, ListParameters, REDRIVE};
 
 use crate::connection::{Call, Client, Repeat, with_query};
 use crate::error::Error;
 
 impl Client {
     /// A part of the list of dead letters.
-    pub async fn dead_letters(&self, page: &PageParameters) -> Result<DeadLetters, Error> {
-        self.ask(Call::get(with_query(self.path(DEAD_LETTERS, &[])?, page)?)).await
+    pub async fn dead_letters(&self, wanted: &ListParameters) -> Result<DeadLetters, Error> {
+        self.ask(Call::get(with_query(self.path(DEAD_LETTERS, &[])?, wanted)?)).await
+    }
+
+    /// A dead letter.
+    pub async fn dead_letter(&self, id: &str) -> Result<DeadLetter, Error> {
+        self.ask(Call::get(self.path(DEAD_LETTER, &[id])?)).await
     }
 
     /// Gives a dead letter's input to its actor once more.

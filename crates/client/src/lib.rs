@@ -6,11 +6,14 @@
 mod connection;
 mod dead_letters;
 mod definitions;
+mod doctor;
 mod error;
 mod events;
 mod key;
 mod lines;
+mod recover;
 mod runs;
+mod why;
 
 pub use connection::Client;
 pub use definitions::Applying;

@@ -120,6 +120,18 @@ pub const TASKS_QUEUED_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Rows of one page when a list is read for somebody outside.
 pub const PAGE_ROWS_MAX: usize = 1_000;
 
+/// Retries, and lost tasks, of a run that are taken up again at once, and parked ones that are handed out again. Somebody can ask again.
+pub const RECOVERED_MAX: usize = 1_000;
+
+/// What is said of each group instance, and outside of all of them, when somebody asks what a run waits for. People read it.
+pub const WHY_WIDTH_MAX: usize = 5;
+
+/// What is said altogether then.
+pub const WHY_WAITS_MAX: usize = 500;
+
+/// Runs below that are looked into then. Below the last one, somebody can ask again.
+pub const WHY_RUNS_MAX: usize = 100;
+
 /// Rows of one page when the engine reads waiting messages and tasks, whose values may be large.
 pub const WAITING_ROWS_PER_READ: usize = 64;
 

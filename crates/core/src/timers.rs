@@ -7,7 +7,7 @@
 use std::ops::Bound;
 
 use crate::time::Timestamp;
-use crate::turn::{Turn, TurnError, prefix_end};
+use crate::turn::{Storage, Turn, TurnError, prefix_end};
 
 /// `timer/<name>` holds when the timer is due.
 const TIMERS: &str = "timer/";
@@ -59,6 +59,13 @@ pub fn forget(turn: &mut Turn<'_>, name: &str) -> Result<(), TurnError> {
     Ok(())
 }
 
+/// Up to `limit` timers whose names begin so.
+pub fn named(turn: &Turn<'_>, prefix: &str, limit: usize) -> Result<Vec<String>, TurnError> {
+    let from = format!("{TIMERS}{prefix}");
+    let rows = turn.scan(Bound::Included(&from), Bound::Excluded(&prefix_end(&from)), limit)?;
+    Ok(rows.into_iter().map(|(key, _)| key[TIMERS.len()..].to_owned()).collect())
+}
+
 /// Puts the alarm where the earliest timer is.
 pub fn arm_earliest(turn: &mut Turn<'_>) -> Result<(), TurnError> {
     let end = prefix_end(TIMES);
@@ -68,6 +75,18 @@ pub fn arm_earliest(turn: &mut Turn<'_>) -> Result<(), TurnError> {
         Some((key, _)) => turn.set_alarm(due_of(key)?),
     }
     Ok(())
+}
+
+/// When the timer `name` is due, for those who only look.
+pub fn due(storage: &dyn Storage, name: &str) -> Result<Option<Timestamp>, TurnError> {
+    Ok(storage.get(&format!("{TIMERS}{name}"))?.map(|stored| stored.decode()).transpose()?)
+}
+
+/// When the earliest timer is due, for those who only look.
+pub fn earliest(storage: &dyn Storage) -> Result<Option<Timestamp>, TurnError> {
+    let end = prefix_end(TIMES);
+    let first = storage.scan(Bound::Included(TIMES), Bound::Excluded(&end), 1)?;
+    first.first().map(|(key, _)| due_of(key)).transpose()
 }
 
 /// Twenty digits hold every `u64`, so that text order is time order.

@@ -6,10 +6,13 @@ use std::fmt;
 use std::str::FromStr;
 
 use steadfast_core::ids::{ActorId, Sequence, Shard};
+use steadfast_core::limits;
 use steadfast_core::time::Timestamp;
 use steadfast_core::turn::FailedInput;
+use steadfast_store::StoreError;
 use steadfast_store::rows::DeadLetterRow;
 
+use crate::engine::Engine;
 use crate::engine_message::read_failed_input;
 
 /// Which dead letter, as people write it: `<shard>-<boot>-<number>`.
@@ -39,6 +42,48 @@ pub struct StoredDeadLetter {
     pub attempts: u32,
     /// When it was given up.
     pub at: Timestamp,
+}
+
+/// Pages of a shard's letters that are looked through for those of one actor.
+const PAGES_LOOKED_THROUGH: usize = 10;
+
+impl Engine {
+    /// A dead letter, if it is there.
+    pub fn dead_letter(&self, id: DeadLetterId) -> Result<Option<StoredDeadLetter>, StoreError> {
+        let before = id.sequence.0.checked_sub(1).map(Sequence);
+        let rows = self.with_reader(|reader| reader.dead_letters(id.shard, before, 1))??;
+        Ok(rows.into_iter().map(StoredDeadLetter::from).find(|letter| letter.id == id))
+    }
+
+    /// Dead letters of one actor after the given one, at most `limit`; and after which one to look on, if there may be more. Looks through letters
+    /// of others in the actor's shard too, ten thousand at most.
+    pub fn dead_letters_of(
+        &self,
+        actor: &ActorId,
+        after: Option<DeadLetterId>,
+        limit: usize,
+    ) -> Result<(Vec<StoredDeadLetter>, Option<DeadLetterId>), StoreError> {
+        let shard = actor.shard();
+        let mut after = after.filter(|letter| letter.shard == shard).map(|letter| letter.sequence);
+        let mut letters = Vec::new();
+        for _ in 0..PAGES_LOOKED_THROUGH {
+            let rows = self.with_reader(|reader| reader.dead_letters(shard, after, limits::PAGE_ROWS_MAX))??;
+            let is_last = rows.len() < limits::PAGE_ROWS_MAX;
+            for row in rows {
+                after = Some(row.id);
+                if row.actor == *actor {
+                    letters.push(StoredDeadLetter::from(row));
+                }
+                if letters.len() == limit {
+                    return Ok((letters, after.map(|sequence| DeadLetterId { shard, sequence })));
+                }
+            }
+            if is_last {
+                return Ok((letters, None));
+            }
+        }
+        Ok((letters, after.map(|sequence| DeadLetterId { shard, sequence })))
+    }
 }
 
 impl From<DeadLetterRow> for StoredDeadLetter {

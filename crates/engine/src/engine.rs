@@ -26,7 +26,7 @@ use steadfast_store::{Reader, Store, StoreError};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::commit::{Answer, Gather, Health, RequestError, Waiter};
+use crate::commit::{Answer, Gather, Health, RequestError, TaskStart, Waiter};
 use crate::dead_letters::{DeadLetterId, StoredDeadLetter};
 use crate::effects::{self, FunctionContext, Functions};
 use crate::engine_message::RemovalOrder;
@@ -37,7 +37,7 @@ use crate::metrics::Metrics;
 use crate::readers::Readers;
 use crate::runner::{Delivery, Runner};
 use crate::settings::Settings;
-use crate::tasks::{Desk, Dispatcher, Executor, Executors, Parked, ParkedTask, TaskEvent, TaskQueue};
+use crate::tasks::{Desk, Dispatcher, Executor, Executors, OutsideTask, Parked, ParkedTask, TaskEvent, TaskQueue};
 use crate::threads::{Inboxes, Parcel, clock, commit_turns, run_actors, shards_of};
 use crate::watch::{Watched, Watching};
 
@@ -72,6 +72,9 @@ struct Running {
     definitions: Mutex<Option<Arc<StoredDefinitions>>>,
     parked: Arc<Parked>,
 }
+
+/// How long to wait for the dispatcher to say what runs. It answers between two things that it does, none of which takes long.
+const LOOK_MAX: Duration = Duration::from_secs(1);
 
 /// Whether graph workflows run here.
 enum Graphs {
@@ -326,6 +329,35 @@ impl Engine {
 
     pub(crate) fn desk(&self) -> &Desk {
         &self.0.desk
+    }
+
+    /// What this process lacks for a task, if it is known to lack something.
+    pub(crate) fn lacking(&self, task: &OutsideTask) -> Option<String> {
+        self.0.parked.lacking(&task.actor, &task.task)
+    }
+
+    /// Tries tasks of an actor again that this process lacked something for. How many.
+    pub(crate) fn try_parked_again(&self, actor: &ActorId) -> Result<u64, StoreError> {
+        let mut count = 0;
+        for task in self.0.parked.take_of(actor, limits::RECOVERED_MAX) {
+            // One that was called off since has no row.
+            if let Some(row) = self.with_reader(|reader| reader.task(actor, &task))?? {
+                let start = TaskStart::of(&row, self.0.gather.attempt_of(row.sequence));
+                drop(self.0.tasks.send(TaskEvent::Again(start)));
+                count += 1;
+            }
+        }
+        Ok(count)
+    }
+
+    /// Those of these tasks that run in this process. May wait for a moment; none when the engine stops.
+    pub(crate) fn running_of(&self, tasks: Vec<OutsideTask>) -> Vec<OutsideTask> {
+        if tasks.is_empty() {
+            return tasks;
+        }
+        let (tell, told) = mpsc::sync_channel(1);
+        drop(self.0.tasks.send(TaskEvent::Look { tasks, tell }));
+        told.recv_timeout(LOOK_MAX).unwrap_or_default()
     }
 
     /// Reads what is on disk.

@@ -62,7 +62,10 @@ fn needed(method: &Method, path: &str) -> Need {
         ("GET" | "HEAD", _) => Need::Read,
         ("POST", ["v1", "workflows", _, "runs"] | ["v1", "runs", _, "signals", _]) => Need::Start,
         ("POST", ["v1", "tasks", "lease"] | ["v1", "tasks", _, "heartbeat" | "complete" | "fail"]) => Need::Work,
-        ("POST", ["v1", "runs", _, "cancel" | "pause" | "resume"] | ["v1", "dead-letters", _, "redrive"])
+        (
+            "POST",
+            ["v1", "runs", _, "cancel" | "pause" | "resume" | "recover"] | ["v1", "dead-letters", _, "redrive"],
+        )
         | ("DELETE", ["v1", "dead-letters", _]) => Need::Operate,
         _ => Need::Define,
     }
@@ -131,6 +134,7 @@ mod tests {
         check(Method::POST, "/v1/workflows/hello/runs", Need::Start);
         check(Method::POST, "/v1/runs/a/signals/go", Need::Start);
         check(Method::POST, "/v1/runs/a/cancel", Need::Operate);
+        check(Method::POST, "/v1/runs/a/recover", Need::Operate);
         check(Method::DELETE, "/v1/dead-letters/1-2-3", Need::Operate);
         check(Method::POST, "/v1/runs/a/purge", Need::Define);
         check(Method::PUT, "/v1/definitions", Need::Define);

@@ -20,6 +20,7 @@ mod router;
 mod routes;
 mod stream;
 mod traffic;
+mod waits;
 mod wire;
 
 pub use connections::{BindError, Server};
@@ -27,3 +28,4 @@ pub use guard::Access;
 pub use keys::{InvalidKeys, Keys, Role};
 pub use limits::Limits;
 pub use router::openapi;
+pub use routes::doctor::checkup;

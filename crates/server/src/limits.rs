@@ -67,6 +67,9 @@ pub(crate) const LEASE_DEFAULT: Duration = Duration::from_secs(30);
 pub(crate) const LEASE_MS_MIN: u64 = 1_000;
 pub(crate) const LEASE_MS_MAX: u64 = 60 * 60 * 1000;
 
+/// After how long without a word a worker is taken for silent, when a run is taken up again and nothing is said.
+pub(crate) const SILENT_DEFAULT: Duration = Duration::from_secs(30);
+
 /// What a worker says of how far it is. It is kept in memory.
 pub(crate) const PROGRESS_BYTES_MAX: usize = 4 * 1024;
 

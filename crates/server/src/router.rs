@@ -13,7 +13,9 @@ use utoipa_axum::routes;
 
 use crate::app::App;
 use crate::error::Refusal;
-use crate::routes::{controls, dead_letters, definitions, events, operations, parts, purge, runs, tasks};
+use crate::routes::{
+    controls, dead_letters, definitions, doctor, events, operations, parts, purge, recover, runs, tasks, why,
+};
 use crate::{description, guard};
 
 /// The head of the description.
@@ -51,21 +53,24 @@ fn routes() -> OpenApiRouter<App> {
         .routes(routes!(parts::read_context))
         .routes(routes!(parts::list_artifacts))
         .routes(routes!(parts::list_children))
+        .routes(routes!(why::explain_run))
         .routes(routes!(controls::cancel_run))
         .routes(routes!(controls::pause_run))
         .routes(routes!(controls::resume_run))
+        .routes(routes!(recover::recover_run))
         .routes(routes!(controls::signal_run))
         .routes(routes!(purge::purge_run))
         .routes(routes!(events::list_run_events))
         .routes(routes!(events::list_run_decisions))
         .routes(routes!(events::list_events))
         .routes(routes!(dead_letters::list_dead_letters))
-        .routes(routes!(dead_letters::delete_dead_letter))
+        .routes(routes!(dead_letters::read_dead_letter, dead_letters::delete_dead_letter))
         .routes(routes!(dead_letters::redrive_dead_letter))
         .routes(routes!(tasks::lease_tasks))
         .routes(routes!(tasks::heartbeat_task))
         .routes(routes!(tasks::complete_task))
         .routes(routes!(tasks::fail_task))
+        .routes(routes!(doctor::check_runs))
         .routes(routes!(operations::health))
         .routes(routes!(operations::ready))
         .routes(routes!(operations::metrics))

@@ -1,16 +1,29 @@
 //! Dead letters on the wire.
 
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use super::Value;
 
 /// `GET`: list.
 pub const DEAD_LETTERS: &str = "/v1/dead-letters";
-/// `DELETE`: throw one away.
+/// `GET`: one. `DELETE`: throw it away.
 pub const DEAD_LETTER: &str = "/v1/dead-letters/{id}";
 /// `POST`: try one again.
 pub const REDRIVE: &str = "/v1/dead-letters/{id}/redrive";
+
+/// Which dead letters are listed.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ListParameters {
+    /// Those of this actor, as `kind:name`. A run is `run:ID`; an id without a colon will do.
+    pub source: Option<String>,
+    /// At most so many: 1 to 1000; 50 if nothing is said.
+    pub limit: Option<usize>,
+    /// The `next_cursor` of the part before.
+    pub cursor: Option<String>,
+}
 
 /// A part of the list of dead letters.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]

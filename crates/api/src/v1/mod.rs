@@ -4,10 +4,13 @@
 
 pub mod dead_letters;
 pub mod definitions;
+pub mod doctor;
 pub mod events;
 pub mod operations;
+pub mod recover;
 pub mod runs;
 pub mod tasks;
+pub mod why;
 
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;

@@ -183,7 +183,7 @@ pub struct ListedRun {
 /// A part of the tokens of a run.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Tokens {
-    /// In the order in which they were made.
+    /// In the order in which they were made; those that are or were at joins behind all others.
     pub items: Vec<Token>,
     /// Where the next part begins, if there is one.
     pub next_cursor: Option<String>,

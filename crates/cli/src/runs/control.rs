@@ -14,9 +14,9 @@ use crate::json;
 pub(crate) struct Arguments {
     /// The runs
     #[arg(required = true, value_name = "RUN")]
-    runs: Vec<String>,
+    pub(super) runs: Vec<String>,
     #[command(flatten)]
-    connection: Connection,
+    pub(super) connection: Connection,
 }
 
 /// The options of `cancel`.

@@ -1,11 +1,12 @@
 //! `steadfast runs`: the runs of a server, looked at and told what to do.
 //!
-//! Owns the command line of these commands. Each is in a module of its own: [`list`], [`show`], [`events`], [`control`].
+//! Owns the command line of these commands. Each is in a module of its own: [`list`], [`show`], [`events`], [`control`], [`recover`].
 
 mod control;
 pub(crate) mod event_line;
 mod events;
 mod list;
+mod recover;
 mod show;
 mod tree;
 
@@ -35,6 +36,8 @@ enum Command {
     Pause(control::Arguments),
     /// Go on after a pause
     Resume(control::Arguments),
+    /// Take up again what is stuck
+    Recover(recover::RecoverArguments),
 }
 
 const EXAMPLES: &str = "\
@@ -53,6 +56,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Command::Cancel(arguments) => control::cancel(arguments),
         Command::Pause(arguments) => control::run(arguments, Control::Pause),
         Command::Resume(arguments) => control::run(arguments, Control::Resume),
+        Command::Recover(arguments) => recover::run(arguments),
     }
 }
 

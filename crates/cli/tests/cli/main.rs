@@ -29,4 +29,5 @@ mod start;
 mod terminal;
 mod usage;
 mod validate;
+mod why;
 mod workers;

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::dispatch::{Coordinator, RUN_TIMER, tell_parent_of_failed_start};
-use super::protocol::{Command, Controlled, Letter, Outcome, Start, Started, Waited};
+use super::protocol::{Command, Controlled, Letter, Outcome, Recovered, Start, Started, Waited};
 use super::source::{Definitions, SharedWorkflow};
 use super::state::Kept;
 use super::state::run::{self, Facts, Progress};
@@ -77,6 +77,14 @@ impl Loaded {
             Command::Cancel { reason } => self.control(turn, |run| run.cancel(reason).map(|()| None))?,
             Command::Pause => self.control(turn, |run| run.pause().map(Some))?,
             Command::Resume => self.control(turn, |run| run.resume().map(Some))?,
+            Command::Recover { lost } => {
+                let (mut retried, mut dispatched) = (0, 0);
+                let controlled = self.control(turn, |run| {
+                    (retried, dispatched) = run.recover(&lost)?;
+                    Ok(None)
+                })?;
+                return turn.reply(&request.id, &Recovered { controlled, retried, dispatched });
+            }
             Command::Signal { name, payload } => {
                 self.control(turn, |run| run.on_signal(&name, &payload).map(|()| None))?
             }

@@ -7,6 +7,7 @@
 mod actor;
 pub mod decision;
 mod dispatch;
+pub mod doctor;
 pub mod mock;
 pub mod planning;
 pub mod protocol;
@@ -15,6 +16,7 @@ mod state;
 pub mod task_input;
 pub mod token;
 pub mod view;
+pub mod why;
 
 pub use actor::{KIND, Run};
 pub use decision::Decision;

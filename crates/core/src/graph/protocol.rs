@@ -44,6 +44,11 @@ pub enum Command {
     Pause,
     /// Go on.
     Resume,
+    /// Take up again what is stuck: an answer of the form [`Recovered`].
+    Recover {
+        /// Tokens, each with its attempt, whose tasks are not there.
+        lost: Vec<(TokenId, u32)>,
+    },
     /// A signal.
     Signal {
         /// Its name.
@@ -186,6 +191,17 @@ pub enum Waited {
     AskAgain,
     /// There is no such run.
     NotFound,
+}
+
+/// The answer to [`Command::Recover`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Recovered {
+    /// How the run is.
+    pub controlled: Controlled,
+    /// Retries that were begun before their time.
+    pub retried: u64,
+    /// Tasks that were dispatched again because they were lost.
+    pub dispatched: u64,
 }
 
 /// The answer to a control: what the run was asked to be, and what it is.

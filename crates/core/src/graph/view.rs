@@ -3,7 +3,8 @@
 //! Owns the form in which a run, its tokens and its events are shown. Reads rows that are on disk; never takes part in a turn.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -11,10 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use super::protocol::{Outcome, Pins, RunStatus};
 use super::state::artifacts::{ARTIFACTS, Artifact};
-use super::state::groups::{ARRIVALS, CLOSED, Closed};
-use super::state::tokens::{ALIKE, Alike, TOKENS, after_arrival};
-use super::state::{context, run};
-use super::token::{Status, Token, TokenId};
+use super::state::groups::{ARRIVALS, Closed, arrival_key, closed_key};
+use super::state::walk::{read, window};
+use super::state::{TOKEN_NUMBER_MAX, context, run};
+use super::token::{GroupId, Status, Token, TokenId};
 use crate::event::Event;
 use crate::failure::Failure;
 use crate::json::Json;
@@ -182,46 +183,98 @@ pub fn run(storage: &dyn Storage, id: &str) -> Result<Option<RunView>, TurnError
     }))
 }
 
+/// A place among the tokens of a run. Those at joins come behind all others, by group instance and branch: there is no way to them by their numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenPlace {
+    /// Behind the token of this number.
+    After(TokenId),
+    /// Before all tokens at joins.
+    Joins,
+    /// Behind the token with which a branch has arrived at its join.
+    AfterArrival(GroupId, u64),
+}
+
+/// Numbers of tokens that are looked at together. Some may be unused, or those of tokens at joins.
+const TOKENS_PER_LOOK: u64 = 1_000;
+
 /// All tokens of a run that are written so far, by their numbers. Those of branches are set aside when their group is opened.
 pub fn tokens(storage: &dyn Storage) -> Result<Vec<TokenView>, TurnError> {
-    let alike: Vec<(String, Alike)> = all(storage, ALIKE)?;
-    let mut tokens: Vec<Token> = all(storage, TOKENS)?.into_iter().map(|(_, token)| token).collect();
+    let (mut tokens, mut place) = (Vec::new(), Some(TokenPlace::default()));
+    while let Some(from) = place {
+        let (page, next) = tokens_page(storage, from, limits::SCAN_ROWS_MAX)?;
+        tokens.extend(page);
+        place = next;
+    }
+    tokens.sort_unstable_by_key(|token: &TokenView| token.id);
+    Ok(tokens)
+}
+
+/// Tokens of a run from a place on, at most `limit`, and the place behind them if there may be more.
+pub fn tokens_page(
+    storage: &dyn Storage,
+    from: TokenPlace,
+    limit: usize,
+) -> Result<(Vec<TokenView>, Option<TokenPlace>), TurnError> {
+    let mut tokens = Vec::new();
+    let mut after_arrival = None;
+    match from {
+        TokenPlace::After(TokenId(mut after)) => {
+            let last = run::progress(storage)?.last_token.0;
+            while after < last && tokens.len() < limit {
+                let until = last.min(after.saturating_add(TOKENS_PER_LOOK));
+                tokens.extend(window(storage, TokenId(after + 1), TokenId(until))?);
+                after = until;
+            }
+            tokens.truncate(limit);
+            let shown = tokens.last().map(|token: &Token| token.id).filter(|_| tokens.len() == limit);
+            if let Some(shown) = shown.filter(|shown| shown.0 < last) {
+                let page = tokens.into_iter().map(TokenView::from).collect();
+                return Ok((page, Some(TokenPlace::After(shown))));
+            }
+        }
+        TokenPlace::Joins => {}
+        TokenPlace::AfterArrival(group, index) => after_arrival = Some(arrival_key(group, index)),
+    }
+    let room = limit.saturating_sub(tokens.len());
+    let (arrived, next) = at_joins(storage, after_arrival.as_deref(), room)?;
+    tokens.extend(arrived);
+    Ok((tokens.into_iter().map(TokenView::from).collect(), next))
+}
+
+/// Tokens at joins behind a key, and the place behind them if there may be more.
+fn at_joins(
+    storage: &dyn Storage,
+    after: Option<&str>,
+    limit: usize,
+) -> Result<(Vec<Token>, Option<TokenPlace>), TurnError> {
+    if limit == 0 {
+        return Ok((Vec::new(), Some(TokenPlace::Joins)));
+    }
     /// What of an arrival is shown: what it brings may be large.
     #[derive(Deserialize)]
     struct Arrived {
         token: Token,
     }
-    let at_joins: Vec<(String, Arrived)> = all(storage, ARRIVALS)?;
+    let (from, end) = (after.map_or(Bound::Included(ARRIVALS), Bound::Excluded), prefix_end(ARRIVALS));
+    let rows: Vec<(Arc<str>, Arrived)> = read(storage.scan(from, Bound::Excluded(&end), limit)?)?;
+    let has_more = rows.len() == limit;
     // Rows are read one by one, so how a group instance was closed is read after those that have arrived in it.
-    let closed: BTreeMap<String, Closed> = all(storage, CLOSED)?.into_iter().collect();
-    let shared = sharing_rows(&alike, &tokens, at_joins.iter().map(|(_, arrived)| &arrived.token));
-    tokens.extend(shared);
-    for (key, Arrived { mut token }) in at_joins {
-        let closed = key.split_once('/').and_then(|(group, _)| closed.get(group));
-        if let Some(Closed { arrivals, at }) = closed {
+    let mut closed: BTreeMap<GroupId, Option<Closed>> = BTreeMap::new();
+    let (mut tokens, mut place) = (Vec::with_capacity(rows.len()), TokenPlace::Joins);
+    for (key, Arrived { mut token }) in rows {
+        let numbers = key[ARRIVALS.len()..].split_once('/');
+        let numbers = numbers.and_then(|(group, index)| Some((GroupId(group.parse().ok()?), index.parse().ok()?)));
+        let Some((group, index)) = numbers else { continue };
+        if let Entry::Vacant(unknown) = closed.entry(group) {
+            unknown.insert(run::decoded(storage, &closed_key(group))?);
+        }
+        if let Some(Some(Closed { arrivals, at })) = closed.get(&group) {
             token.change(arrivals.status(), *at)?;
         }
         tokens.push(token);
+        place = TokenPlace::AfterArrival(group, index);
     }
-    tokens.sort_unstable_by_key(|token| token.id);
-    Ok(tokens.into_iter().map(TokenView::from).collect())
-}
-
-/// Tokens that have no row of their own, as they are with these in their own rows and these at joins.
-fn sharing_rows<'a>(
-    alike: &[(String, Alike)],
-    with_rows: &[Token],
-    at_joins: impl Iterator<Item = &'a Token>,
-) -> Vec<Token> {
-    let with_rows: BTreeSet<TokenId> = with_rows.iter().map(|token| token.id).collect();
-    let arrived: BTreeMap<TokenId, &Token> =
-        at_joins.filter_map(|token| token.parent.map(|parent| (parent, token))).collect();
-    let all = alike.iter().flat_map(|(_, alike)| alike.all()).filter(|token| !with_rows.contains(&token.id));
-    let as_it_is = |token: Token| {
-        let arrived = arrived.get(&token.id).copied();
-        after_arrival(token, arrived)
-    };
-    all.map(as_it_is).collect()
+    Ok((tokens, has_more.then_some(place)))
 }
 
 /// The run's `state` and `output`, outside of all branches, by their full names.
@@ -253,6 +306,36 @@ impl EventView {
             workflow: run.workflow.clone(),
             version: run.version,
             data: event.data,
+        }
+    }
+}
+
+impl Default for TokenPlace {
+    fn default() -> Self {
+        Self::After(TokenId(0))
+    }
+}
+
+impl std::fmt::Display for TokenPlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::After(token) => write!(f, "{token}"),
+            Self::Joins => f.write_str("joins"),
+            Self::AfterArrival(group, index) => write!(f, "joins.{group}.{index}"),
+        }
+    }
+}
+
+impl std::str::FromStr for TokenPlace {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let number = |digits: &str| digits.parse().ok().filter(|number| *number <= TOKEN_NUMBER_MAX).ok_or(());
+        match text.split('.').collect::<Vec<_>>()[..] {
+            ["joins"] => Ok(Self::Joins),
+            ["joins", group, index] => Ok(Self::AfterArrival(GroupId(number(group)?), number(index)?)),
+            [token] => number(token).map(|token| Self::After(TokenId(token))),
+            _ => Err(()),
         }
     }
 }

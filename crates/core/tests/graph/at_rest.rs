@@ -13,7 +13,7 @@ use crate::world::{Stored, World};
 const KEPT_WHILE_RUNNING: [&str; 10] =
     ["group/", "branch/", "overlay/", "items/", "step/", "timer/", "timer.at/", "wait/", "waits/", "waiter/"];
 
-/// A run that is over has left nothing behind, and neither have the runs that it started. Every history makes sense.
+/// A run that is over has left nothing behind, and neither have the runs that it started; one that is not has something that will wake it. Every history makes sense.
 #[track_caller]
 pub(crate) fn check_at_rest(world: &World) {
     let mut runs: BTreeMap<&str, RunView> = BTreeMap::new();
@@ -22,6 +22,8 @@ pub(crate) fn check_at_rest(world: &World) {
         let tokens = view::tokens(stored).unwrap();
         check_history(actor, stored, &tokens);
         // What was sent and has not come yet may be what tidies up.
+        let found = crate::doctor::checked(world, actor);
+        assert!(found.problems.is_empty(), "{actor} would wait for ever: {found:#?}");
         if run.status.is_over() && world.messages.is_empty() {
             check_over(world, actor, stored, &tokens);
         }

@@ -5,6 +5,7 @@
 mod artifacts;
 mod at_rest;
 mod controls;
+mod doctor;
 mod errors;
 mod events;
 mod fan_in;
@@ -22,4 +23,5 @@ mod start;
 mod subworkflows;
 mod timeouts;
 mod tokens;
+mod why;
 mod world;

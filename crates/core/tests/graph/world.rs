@@ -13,7 +13,7 @@ use steadfast_core::definition::{self, Definition, DefinitionKind};
 use steadfast_core::event::Event;
 use steadfast_core::failure::{Failure, FailureKind};
 use steadfast_core::graph::protocol::{Command, Controlled, Outcome, Pins, Start, Started, Tracing, Waited};
-use steadfast_core::graph::source::Definitions;
+use steadfast_core::graph::source::{Definitions, SharedWorkflow};
 use steadfast_core::graph::task_input::TaskInput;
 use steadfast_core::graph::view::{self, RunView, TokenView};
 use steadfast_core::graph::{KIND, Run, mock};
@@ -137,6 +137,7 @@ enum Memory {
 /// Every run, and everything that is under way. What must hold of any world is checked when it is dropped, so that no test can forget it.
 pub(crate) struct World {
     kind: Run,
+    book: Arc<Book>,
     pins: Pins,
     pub(crate) actors: BTreeMap<ActorId, Stored>,
     pub(crate) messages: VecDeque<(ActorId, Sender, Json)>,
@@ -183,7 +184,8 @@ impl World {
         let book = Book::of(definitions);
         Self {
             pins: book.pins(),
-            kind: Run::new(book),
+            kind: Run::new(book.clone()),
+            book,
             actors: BTreeMap::new(),
             messages: VecDeque::new(),
             tasks: BTreeMap::new(),
@@ -375,6 +377,16 @@ impl World {
         self.remove_task(&task.actor, &task.task);
         let result = TaskResult { task: steadfast_core::ids::TaskId::new(&task.task).unwrap(), attempt: 1, outcome };
         self.deliver(&task.actor.clone(), Input::TaskResult(result));
+    }
+
+    /// Loses the row of a task, as no engine does.
+    pub(crate) fn lose_task(&mut self, task: &Pending) {
+        self.remove_task(&task.actor, &task.task);
+    }
+
+    /// The first version of a workflow.
+    pub(crate) fn workflow(&self, name: &str) -> Option<SharedWorkflow> {
+        SharedWorkflow::find(&*self.book, name, 1).ok()
     }
 
     fn remove_task(&mut self, actor: &ActorId, task: &str) {

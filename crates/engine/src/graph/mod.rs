@@ -3,14 +3,19 @@
 //! Owns what is done before a run's actor is asked: versions are fixed, input is checked. What a run does is in [`crate::core::graph`].
 //! Start reading at [`Graphs`].
 
+mod doctor;
 mod lists;
 mod purge;
+mod recover;
 mod source;
 mod start;
 mod storage;
+mod why;
 
+pub use doctor::{Checkup, CheckupPlace, Stuck, check_runs};
 pub use lists::{DefinitionVersion, Listed, ListedRun};
 pub use purge::Purged;
+pub use recover::Recovery;
 pub use start::{Run, RunError};
 
 pub(crate) use source::StoredDefinitions;
@@ -22,7 +27,7 @@ use steadfast_core::definition::{DefinitionKind, Parsed};
 use steadfast_core::failure::Failure;
 use steadfast_core::graph::KIND;
 use steadfast_core::graph::protocol::{Command, Controlled, Outcome, Waited};
-use steadfast_core::graph::view::{self, ArtifactView, EventView, RunOrigin, RunView, TokenView};
+use steadfast_core::graph::view::{self, ArtifactView, EventView, RunOrigin, RunView, TokenPlace, TokenView};
 use steadfast_core::ids::{ActorId, RequestId};
 use steadfast_core::json::Json;
 use steadfast_core::turn::TurnError;
@@ -115,6 +120,19 @@ impl Graphs {
     /// All tokens of a run, in the order in which they were made.
     pub fn tokens(&self, run: &str) -> Result<Vec<TokenView>, RunError> {
         self.read(&self.actor(run)?, |storage| view::tokens(storage))
+    }
+
+    /// Tokens of a run from a place on, at most `limit`, and the place behind them if there may be more. Those whose task runs in this process or is
+    /// lent to a worker are shown as executing.
+    pub fn tokens_page(
+        &self,
+        run: &str,
+        from: TokenPlace,
+        limit: usize,
+    ) -> Result<(Vec<TokenView>, Option<TokenPlace>), RunError> {
+        let (mut tokens, next) = self.read(&self.actor(run)?, |storage| view::tokens_page(storage, from, limit))?;
+        self.mark_executing(run, &mut tokens)?;
+        Ok((tokens, next))
     }
 
     /// The `state.…` and `output.…` of a run, outside of all branches.

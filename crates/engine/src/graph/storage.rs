@@ -23,7 +23,7 @@ impl Storage for CommittedStorage<'_> {
     }
 }
 
-fn unavailable(error: StoreError) -> TurnError {
+pub(super) fn unavailable(error: StoreError) -> TurnError {
     match error {
         StoreError::Damaged(_) => TurnError::failed(error.to_string()),
         // Without what whoever tells it says anyway.

@@ -10,9 +10,11 @@ use std::time::{Duration, Instant};
 
 use steadfast_core::failure::{Failure, FailureKind};
 use steadfast_core::graph::task_input::TaskInput;
+use steadfast_core::graph::why::{LastAsked, TaskStanding};
 use steadfast_core::ids::{ActorId, Sequence, TaskId};
 use steadfast_core::json::Json;
 use steadfast_core::limits;
+use steadfast_core::time::Timestamp;
 use steadfast_store::rows::TaskRow;
 use steadfast_store::{Reader, StoreError};
 use tokio::sync::Notify;
@@ -21,7 +23,7 @@ use super::dispatcher::bounded;
 use crate::commit::{Gather, RequestError, TaskCancel, TaskStart, Waiter};
 use crate::readers::Readers;
 use crate::runner::{Delivery, TaskOutcome, Told};
-use crate::threads::Inboxes;
+use crate::threads::{Inboxes, clock};
 
 /// What tasks for workers have in common: their executor is this and the name of a queue.
 const PREFIX: &str = "worker:";
@@ -29,11 +31,14 @@ const PREFIX: &str = "worker:";
 /// How often leases are looked at that nobody asks for.
 const TICK: Duration = Duration::from_millis(200);
 
+/// Queues of which is known when they were asked for last. Anybody may ask for any name; of more than these the longest unasked are forgotten.
+const ASKED_KNOWN_MAX: usize = 1_000;
+
 /// Leases remembered after they have done their work, so that a worker that heard no answer may say it again.
 const SETTLED_KNOWN_MAX: usize = 10_000;
 
 /// The queue that a task of this executor waits in, if it waits for a worker outside.
-pub(super) fn outside_queue(executor: &str) -> Option<&str> {
+pub(crate) fn outside_queue(executor: &str) -> Option<&str> {
     executor.strip_prefix(PREFIX)
 }
 
@@ -116,6 +121,7 @@ pub(crate) struct Desk {
     readers: Arc<Readers>,
     inboxes: Inboxes,
     gather: Arc<Gather>,
+    began_at: Timestamp,
     state: Mutex<State>,
 }
 
@@ -126,6 +132,8 @@ struct State {
     /// When leases end, in that order.
     ends: BTreeMap<(Instant, Sequence), OutsideTask>,
     settled: Settled,
+    /// When each queue was asked for last.
+    asked: HashMap<String, Timestamp>,
     is_closed: bool,
 }
 
@@ -148,6 +156,8 @@ struct Lease {
     sequence: Sequence,
     length: Duration,
     ends: Instant,
+    /// When the worker was heard of last.
+    heard: Instant,
     /// When the attempt has taken too long, whatever the worker says.
     deadline: Option<Instant>,
     progress: Option<Json>,
@@ -161,7 +171,7 @@ struct Settled {
 
 impl Desk {
     pub(crate) fn new(readers: Arc<Readers>, inboxes: Inboxes, gather: Arc<Gather>) -> Self {
-        Self { readers, inboxes, gather, state: Mutex::default() }
+        Self { readers, inboxes, gather, began_at: clock(), state: Mutex::default() }
     }
 
     /// Takes leases back whose time is up, for as long as the desk is there.
@@ -235,6 +245,7 @@ impl Desk {
             return Err(RequestError::Stopped.into());
         }
         self.take_back(&mut state);
+        state.note_asked(&ask.queue);
         let queue = state.queue(&ask.queue);
         let max = ask.max.clamp(1, limits::WAITING_ROWS_PER_READ);
         // Read under the lock: two who ask at once must not get the same task. It is at most a page.
@@ -270,6 +281,7 @@ impl Desk {
             sequence: row.sequence,
             length: ask.lease,
             ends,
+            heard: now,
             deadline,
             progress: None,
         };
@@ -292,6 +304,7 @@ impl Desk {
         let State { leases, ends, .. } = &mut *state;
         let held = leases.get_mut(id).filter(|held| token(held.number) == lease).ok_or_else(|| lost(id))?;
         let now = Instant::now();
+        held.heard = now;
         ends.remove(&(held.ends, held.number));
         held.ends = held.deadline.map_or(now + held.length, |deadline| deadline.min(now + held.length));
         ends.insert((held.ends, held.number), id.clone());
@@ -352,6 +365,47 @@ impl Desk {
         state.leases.iter().take(limits::PAGE_ROWS_MAX).map(view).collect()
     }
 
+    /// How a task of a queue is.
+    pub(crate) fn standing(&self, id: &OutsideTask, queue: &str) -> TaskStanding {
+        let (state, now, queue) = (self.lock(), Instant::now(), queue.to_owned());
+        if let Some(lease) = state.leases.get(id).filter(|lease| lease.ends > now) {
+            let left_ms = (lease.ends - now).as_millis().try_into().unwrap_or(u64::MAX);
+            return TaskStanding::Leased { queue, worker: lease.worker.clone(), until: clock().plus_ms(left_ms) };
+        }
+        let is_asked_for = state.queues.get(&queue).is_some_and(Queue::is_asked_for);
+        let asked = match state.asked.get(&queue) {
+            _ if is_asked_for => LastAsked::Now,
+            Some(at) => LastAsked::At(*at),
+            None => LastAsked::NotSince(self.began_at),
+        };
+        TaskStanding::Unleased { queue, asked }
+    }
+
+    /// Takes back the tasks of an actor from workers that were not heard of for so long: the next who asks gets them. How many those were.
+    pub(crate) fn take_back_from_silent(&self, actor: &ActorId, silent_for: Duration) -> u64 {
+        let (mut state, now) = (self.lock(), Instant::now());
+        let is_silent = |(id, lease): &(&OutsideTask, &Lease)| id.actor == *actor && now - lease.heard >= silent_for;
+        let silent: Vec<OutsideTask> = state.leases.iter().filter(is_silent).map(|(id, _)| id.clone()).collect();
+        for id in &silent {
+            let Some((queue, sequence)) = state.leases.get(id).map(|lease| (lease.queue.clone(), lease.sequence))
+            else {
+                continue;
+            };
+            state.end(id);
+            let queue = state.queue(&queue);
+            queue.returned.insert(sequence, id.clone());
+            queue.news.notify_waiters();
+        }
+        silent.len() as u64
+    }
+
+    /// Those of these tasks that are lent.
+    pub(crate) fn lent_of(&self, tasks: &[OutsideTask]) -> Vec<OutsideTask> {
+        let (state, now) = (self.lock(), Instant::now());
+        let is_lent = |id: &&OutsideTask| state.leases.get(id).is_some_and(|lease| lease.ends > now);
+        tasks.iter().filter(is_lent).cloned().collect()
+    }
+
     /// Lets all who wait go.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
@@ -404,6 +458,14 @@ impl State {
         self.queues.get_mut(name).expect("it was put there just above")
     }
 
+    fn note_asked(&mut self, queue: &str) {
+        let is_new = self.asked.insert(queue.to_owned(), clock()).is_none();
+        if is_new && self.asked.len() > ASKED_KNOWN_MAX {
+            let oldest = self.asked.iter().min_by_key(|(_, at)| **at).map(|(name, _)| name.clone());
+            oldest.map(|name| self.asked.remove(&name));
+        }
+    }
+
     /// Ends the lease of a task, if there is one.
     fn end(&mut self, id: &OutsideTask) {
         if let Some(lease) = self.leases.remove(id) {
@@ -440,7 +502,12 @@ impl Queue {
     /// Whether nothing is known of it that is not on disk, and nobody waits: anybody may ask for any name, so it is forgotten then, and read from its
     /// beginning when it is asked for again.
     fn is_idle(&self) -> bool {
-        self.lent == 0 && self.returned.is_empty() && Arc::strong_count(&self.news) == 1
+        self.lent == 0 && self.returned.is_empty() && !self.is_asked_for()
+    }
+
+    /// Whether somebody waits for a task of it.
+    fn is_asked_for(&self) -> bool {
+        Arc::strong_count(&self.news) > 1
     }
 }
 

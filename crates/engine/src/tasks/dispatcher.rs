@@ -6,6 +6,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use steadfast_core::expression::Value;
@@ -17,7 +18,7 @@ use steadfast_store::Reader;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
-use super::desk::Desk;
+use super::desk::{Desk, OutsideTask};
 use super::{Executors, NotDone, Parked, Task, TaskQueue};
 use crate::commit::{Gather, TaskCancel, TaskNews, TaskStart};
 use crate::kinds::Kinds;
@@ -30,6 +31,10 @@ use crate::threads::Inboxes;
 pub(crate) enum TaskEvent {
     /// These are on disk.
     News(Vec<TaskNews>),
+    /// A task that was parked is to be tried again.
+    Again(TaskStart),
+    /// Somebody wants to know which of these run.
+    Look { tasks: Vec<OutsideTask>, tell: SyncSender<Vec<OutsideTask>> },
     /// No further task is to be started; what runs has this long.
     Stop { grace: Duration },
 }
@@ -111,6 +116,8 @@ impl Dispatcher {
                 biased;
                 event = events.recv() => match event {
                     Some(TaskEvent::News(news)) => self.take_in(news),
+                    Some(TaskEvent::Again(start)) => self.queue.push_again(start),
+                    Some(TaskEvent::Look { tasks, tell }) => self.tell_running(tasks, &tell),
                     Some(TaskEvent::Stop { grace }) => break grace,
                     None => break Duration::ZERO,
                 },
@@ -134,6 +141,12 @@ impl Dispatcher {
         let (running, waiting) = self.queue.counts();
         self.gather.loads.tasks_running.store(running as u64, Ordering::Relaxed);
         self.gather.loads.tasks_waiting.store(waiting as u64, Ordering::Relaxed);
+    }
+
+    fn tell_running(&self, mut tasks: Vec<OutsideTask>, tell: &SyncSender<Vec<OutsideTask>>) {
+        tasks.retain(|id| self.handles.contains_key(&(id.actor.clone(), id.task.clone())));
+        // Who asked may have stopped waiting.
+        drop(tell.try_send(tasks));
     }
 
     fn take_in(&mut self, news: Vec<TaskNews>) {

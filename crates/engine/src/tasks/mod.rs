@@ -9,8 +9,8 @@ mod executor;
 mod parked;
 mod queue;
 
-pub(crate) use desk::Desk;
 pub use desk::{Ask, DeskError, LeaseView, Lent, OutsideTask};
+pub(crate) use desk::{Desk, outside_queue};
 pub(crate) use dispatcher::{Dispatcher, TaskEvent};
 pub use executor::{Executor, Executors, Function, NotDone, Task, TaskFuture};
 pub(crate) use parked::Parked;

@@ -52,6 +52,22 @@ impl Parked {
         }
     }
 
+    /// Strikes out up to `limit` tasks of an actor, which are to be tried again. Which they were.
+    pub(crate) fn take_of(&self, actor: &ActorId, limit: usize) -> Vec<TaskId> {
+        let mut listed = self.lock();
+        let of_actor = listed.keys().filter(|(owner, _)| owner == actor).take(limit);
+        let tasks: Vec<TaskId> = of_actor.map(|(_, task)| task.clone()).collect();
+        for task in &tasks {
+            listed.remove(&(actor.clone(), task.clone()));
+        }
+        tasks
+    }
+
+    /// What this process lacks for a task, if it is listed.
+    pub(crate) fn lacking(&self, actor: &ActorId, task: &TaskId) -> Option<String> {
+        self.lock().get(&(actor.clone(), task.clone())).map(|entry| entry.lacking.clone())
+    }
+
     /// All that are listed, in the order of their dispatch.
     pub(crate) fn list(&self) -> Vec<ParkedTask> {
         let listed = self.lock();

@@ -70,6 +70,11 @@ impl TaskQueue {
         }
     }
 
+    /// Takes a task that was taken before, and put aside. Waits in memory, whatever waits there already.
+    pub(super) fn push_again(&mut self, task: TaskStart) {
+        self.waiting.push(task);
+    }
+
     /// Leaves tasks for outside workers on disk, where their desk finds them.
     #[must_use]
     pub fn without_outside_work(self) -> Self {

@@ -2,6 +2,7 @@
 
 use axum::extract::State;
 use axum::http::HeaderMap;
+use sha2::{Digest, Sha256};
 use steadfast_api::problem::Problem;
 use steadfast_api::v1::runs::{CANCEL, Control, Controlled as Told, IDEMPOTENCY_KEY, PAUSE, RESUME, SIGNAL};
 use steadfast_core::graph::protocol::Controlled;
@@ -69,7 +70,7 @@ pub(crate) async fn resume_run(
     params(
         ("id" = String, Path),
         ("name" = String, Path, description = "the signal"),
-        ("Idempotency-Key" = Option<String>, Header, description = "of this signal among those to the run"),
+        ("Idempotency-Key" = Option<String>, Header, description = "of this signal among those of its name to the run"),
     ),
     responses((status = 200, body = Told), (status = 404, body = Problem), (status = 409, body = Problem, description = "the run is over"))
 )]
@@ -81,15 +82,19 @@ pub(crate) async fn signal_run(
 ) -> Result<Answer<Told>, Refusal> {
     checked_run_id(&id)?;
     checked_id("signal", &name)?;
-    let key = idempotency_key(&headers)?;
+    let key = idempotency_key(&name, &headers)?;
     let controlled = app.graphs.signal(&id, &name, body.value()?, key.as_ref()).await?;
     told(id, &controlled)
 }
 
-fn idempotency_key(headers: &HeaderMap) -> Result<Option<RequestId>, Refusal> {
+/// A key is one of a signal: another signal under the same key is another request. Hashed, because the two together may be longer than an id.
+fn idempotency_key(signal: &str, headers: &HeaderMap) -> Result<Option<RequestId>, Refusal> {
     let Some(key) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
     let text = key.to_str().map_err(|_| Refusal::invalid_id("the header `Idempotency-Key` is not plain text"))?;
-    checked_id("`Idempotency-Key`", text).map(Some)
+    checked_id("`Idempotency-Key`", text)?;
+    let digest = Sha256::digest(format!("{signal}/{text}"));
+    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    checked_id("request id", &format!("signal:{digest}")).map(Some)
 }
 
 fn told(id: String, controlled: &Controlled) -> Result<Answer<Told>, Refusal> {

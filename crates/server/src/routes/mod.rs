@@ -5,12 +5,15 @@
 pub(crate) mod controls;
 pub(crate) mod dead_letters;
 pub(crate) mod definitions;
+pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod operations;
 pub(crate) mod parts;
 pub(crate) mod purge;
+pub(crate) mod recover;
 pub(crate) mod runs;
 pub(crate) mod tasks;
+pub(crate) mod why;
 
 use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;

@@ -5,16 +5,19 @@ use steadfast_api::problem::Problem;
 use steadfast_api::v1::runs::{
     ARTIFACTS, Artifact, Artifacts, CHILDREN, CONTEXT, Context, PageParameters, Runs, TOKENS, Token, Tokens,
 };
+use steadfast_core::graph::view::TokenPlace;
 use steadfast_store::rows::RunFilter;
 
 use super::runs::{Page, runs};
 use super::{Answer, existing};
 use crate::app::App;
 use crate::error::Refusal;
-use crate::request::{Named, Parameters, checked_limit, checked_run_id, place_number, wrong_cursor};
+use crate::request::{Named, Parameters, checked_limit, checked_run_id, wrong_cursor};
 use crate::wire;
 
-/// The tokens of a run, in the order in which they were made.
+/// The tokens of a run, in the order in which they were made; those that are or were at joins behind all others.
+///
+/// A token whose task runs in the server, or is lent to a worker, is `executing`.
 #[utoipa::path(
     get, path = TOKENS, tag = "runs", params(("id" = String, Path), PageParameters),
     responses((status = 200, body = Tokens), (status = 404, body = Problem))
@@ -26,13 +29,12 @@ pub(crate) async fn list_tokens(
 ) -> Result<Answer<Tokens>, Refusal> {
     checked_run_id(&id)?;
     let limit = checked_limit(limit)?;
-    let read = |text: &String| place_number(text, 10).ok_or_else(|| wrong_cursor("cursor", text));
-    let after = cursor.as_ref().map(read).transpose()?.unwrap_or(0);
-    let tokens = app.read(move |graphs| existing(graphs, &id).and_then(|run| graphs.tokens(&run.id))).await?;
-    let mut rest = tokens.into_iter().filter(|token| token.id.0 > after);
-    let items: Result<Vec<Token>, Refusal> = rest.by_ref().take(limit).map(wire::token).collect();
-    let items = items?;
-    let next_cursor = items.last().filter(|_| rest.next().is_some()).map(|last| last.id.to_string());
+    let read = |text: &String| text.parse::<TokenPlace>().map_err(|()| wrong_cursor("cursor", text));
+    let from = cursor.as_ref().map(read).transpose()?.unwrap_or_default();
+    let read = app.read(move |graphs| existing(graphs, &id).and_then(|run| graphs.tokens_page(&run.id, from, limit)));
+    let (tokens, next) = read.await?;
+    let items: Result<Vec<Token>, Refusal> = tokens.into_iter().map(wire::token).collect();
+    let (items, next_cursor) = (items?, next.map(|next| next.to_string()));
     Ok(Answer(Tokens { items, next_cursor }))
 }
 

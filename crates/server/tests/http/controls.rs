@@ -22,6 +22,18 @@ async fn a_signal_sent_twice_under_one_key_arrives_once() {
     served.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_one_of_its_signal() {
+    let served = Served::new().await;
+    served.start("waits_thrice", "a").await;
+    for signal in ["go", "stop", "go", "stop"] {
+        let request = served.request(Method::POST, &format!("/v1/runs/a/signals/{signal}"));
+        assert_eq!(answered(request.header("idempotency-key", "k".repeat(200))).await.status, 200);
+    }
+    assert_eq!(signals(&served).await, 2);
+    served.stop().await;
+}
+
 async fn signals(served: &Served) -> usize {
     let events = served.get("/v1/runs/a/events?limit=1000").await;
     events

@@ -36,6 +36,24 @@ async fn dead_letters_are_listed_in_pages_with_what_went_wrong() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_dead_letter_is_found_by_its_id_and_by_its_source() {
+    let (served, ids) = served().await;
+    let found = served.get(&format!("/v1/dead-letters/{}", ids[1])).await;
+    let listed = served.get("/v1/dead-letters").await.body["items"][1].clone();
+    assert_eq!((found.status, &found.body), (200, &listed));
+    let actor = listed["actor"].as_str().unwrap();
+    let of_actor = served.get(&format!("/v1/dead-letters?source={actor}&limit=1")).await;
+    assert_eq!(of_actor.items("id"), ids[1..]);
+    let cursor = of_actor.body["next_cursor"].as_str().unwrap();
+    assert!(served.get(&format!("/v1/dead-letters?source={actor}&cursor={cursor}")).await.items("id").is_empty());
+    assert!(served.get("/v1/dead-letters?source=order-42").await.items("id").is_empty());
+    served.get("/v1/dead-letters?source=no%20run").await.problem(400, "invalid-parameter");
+    served.get("/v1/dead-letters/1-1-1").await.problem(404, "dead-letter-not-found");
+    served.get("/v1/dead-letters/nothing").await.problem(400, "invalid-id");
+    served.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_dead_letter_is_redriven_or_deleted_once() {
     let (served, ids) = served().await;
     let delete = || answered(served.request(Method::DELETE, &format!("/v1/dead-letters/{}", ids[0])));

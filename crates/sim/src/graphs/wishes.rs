@@ -32,7 +32,11 @@ impl Wish for Asked {
         match &self.command {
             Command::Start(_) => is_started(one) && is_started(other),
             Command::Wait => one == other,
-            Command::Cancel { .. } | Command::Pause | Command::Resume | Command::Signal { .. } => true,
+            Command::Cancel { .. }
+            | Command::Pause
+            | Command::Resume
+            | Command::Recover { .. }
+            | Command::Signal { .. } => true,
         }
     }
 }
@@ -51,6 +55,7 @@ impl fmt::Debug for Asked {
             Command::Cancel { .. } => write!(f, "{run} to be cancelled"),
             Command::Pause => write!(f, "{run} to pause"),
             Command::Resume => write!(f, "{run} to resume"),
+            Command::Recover { .. } => write!(f, "{run} to recover"),
             Command::Signal { name, payload } => write!(f, "{run} to take the signal `{name}` with {payload}"),
         }
     }

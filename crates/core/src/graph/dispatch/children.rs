@@ -101,13 +101,9 @@ impl Coordinator<'_, '_> {
         self.rows.turn.send(&child, &Letter::Cancel { reason: None }.versioned())
     }
 
-    /// The run that belongs to a token's attempt. Its id follows from the parent's and the token's, so that starting it twice is starting it
-    /// once; it is as long however deep the run is nested.
+    /// The run that belongs to a token's attempt.
     pub(super) fn child_of(&self, token: &Token) -> Result<ActorId, TurnError> {
-        let parent = self.rows.turn.actor().name();
-        let digest = Sha256::digest(format!("{parent}/{}/{}", token.id, token.attempt));
-        let digest: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-        Ok(ActorId::new(KIND, &format!("{}.{digest}", self.root()))?)
+        child_of(self.rows.turn.actor().name(), &self.root(), token)
     }
 
     fn root(&self) -> std::sync::Arc<str> {
@@ -127,6 +123,14 @@ impl Coordinator<'_, '_> {
             Work::Pass | Work::Task(_) | Work::Run(_) | Work::Wait(_) | Work::Sleep(_) => token.node.clone(),
         })
     }
+}
+
+/// The run that belongs to a token's attempt, in the tree below `root`. Its id follows from the parent's and the token's, so that starting it twice
+/// is starting it once; it is as long however deep the run is nested.
+pub(in crate::graph) fn child_of(parent: &str, root: &str, token: &Token) -> Result<ActorId, TurnError> {
+    let digest = Sha256::digest(format!("{parent}/{}/{}", token.id, token.attempt));
+    let digest: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    Ok(ActorId::new(KIND, &format!("{root}.{digest}"))?)
 }
 
 /// A child's failure as its parent tells it: the details say which run it was, and hold what the child said as the cause.

@@ -17,7 +17,7 @@ mod settle;
 mod signals;
 mod steps;
 mod sweep;
-mod timers;
+pub(super) mod timers;
 
 use super::decision::Decision;
 use super::protocol::Tracing;
@@ -29,7 +29,9 @@ use crate::failure::Failure;
 use crate::json::JsonError;
 use crate::turn::{Turn, TurnError};
 
+pub(super) use children::child_of;
 pub(super) use ending::tell_parent_of_failed_start;
+pub(super) use signals::wait_of;
 pub(super) use timers::RUN_TIMER;
 
 /// A run in one turn.

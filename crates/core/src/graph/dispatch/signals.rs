@@ -29,6 +29,15 @@ fn waits_key(token: TokenId) -> String {
     format!("waits/{:010}", token.0)
 }
 
+/// The signal that a token waits for, and whether a signal would find it there. For those who only look.
+pub(in crate::graph) fn wait_of(storage: &dyn Storage, token: TokenId) -> Result<Option<(String, bool)>, TurnError> {
+    let Some(stored) = storage.get(&waits_key(token))? else { return Ok(None) };
+    let wait: String = stored.decode()?;
+    let name = wait.split('/').nth(1).unwrap_or_default().to_owned();
+    let is_found = storage.get(&wait)?.is_some();
+    Ok(Some((name, is_found)))
+}
+
 /// Twenty digits hold every time, so that text order is time order.
 fn wait_key(name: &str, since: Timestamp, token: TokenId) -> String {
     format!("{WAITS}{name}/{:020}/{:010}", since.0, token.0)

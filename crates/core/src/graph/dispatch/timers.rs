@@ -14,19 +14,19 @@ pub(in crate::graph) const RUN_TIMER: &str = "run";
 /// Timers taken in one turn.
 const TIMERS_AT_ONCE: usize = 1_000;
 
-pub(super) fn retry(token: TokenId) -> String {
+pub(in crate::graph) fn retry(token: TokenId) -> String {
     format!("retry/{token}")
 }
 
-pub(super) fn sleep(token: TokenId) -> String {
+pub(in crate::graph) fn sleep(token: TokenId) -> String {
     format!("sleep/{token}")
 }
 
-pub(super) fn timeout(token: TokenId) -> String {
+pub(in crate::graph) fn timeout(token: TokenId) -> String {
     format!("timeout/{token}")
 }
 
-pub(super) fn join(group: GroupId) -> String {
+pub(in crate::graph) fn join(group: GroupId) -> String {
     format!("join/{group}")
 }
 
@@ -85,7 +85,7 @@ impl Coordinator<'_, '_> {
         self.attempt(|this| this.follow_synchronization(decision))
     }
 
-    fn on_retry(&mut self, id: TokenId) -> Result<(), TurnError> {
+    pub(super) fn on_retry(&mut self, id: TokenId) -> Result<(), TurnError> {
         let Some(mut token) = self.active(Some(id))?.filter(|token| token.status == Status::Retrying) else {
             return Ok(());
         };

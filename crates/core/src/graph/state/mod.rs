@@ -1,13 +1,14 @@
 //! State: what a run keeps in its storage.
 //!
 //! Owns the keys and the stored forms: facts and progress ([`run`]), tokens ([`tokens`]), group instances and branches ([`groups`]), context and
-//! branch overlays ([`context`]), artifacts ([`artifacts`]). A turn reads and writes what it touches, never the whole run. Decides nothing.
+//! branch overlays ([`context`]), artifacts ([`artifacts`]); and the way through them for those who only look ([`walk`]). A turn reads and writes what it touches, never the whole run. Decides nothing.
 
 pub(super) mod artifacts;
 pub(super) mod context;
 pub(super) mod groups;
 pub(super) mod run;
 pub(super) mod tokens;
+pub(super) mod walk;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -25,7 +25,7 @@ pub(in crate::graph) fn token_key(id: TokenId) -> String {
 pub(in crate::graph) const ALIKE: &str = "alike/";
 
 /// The last ones first, so that the row of a token is the first one at or behind its own key.
-fn alike_key(first: TokenId) -> String {
+pub(super) fn alike_key(first: TokenId) -> String {
     numbered(ALIKE, TOKEN_NUMBER_MAX - first.0)
 }
 
@@ -66,9 +66,15 @@ impl Alike {
         Some(token)
     }
 
-    /// All of them, as they are before their branches arrive.
-    pub(in crate::graph) fn all(&self) -> impl Iterator<Item = Token> {
-        (0..self.count).filter_map(|offset| self.get(TokenId(self.first.id.0 + offset)))
+    /// The number of the first of them.
+    pub(super) fn begins_at(&self) -> TokenId {
+        self.first.id
+    }
+
+    /// Those with these numbers, as they are before their branches arrive.
+    pub(super) fn between(&self, first: TokenId, last: TokenId) -> impl Iterator<Item = Token> {
+        let end = last.0.saturating_add(1).min(self.first.id.0 + self.count);
+        (first.0.max(self.first.id.0)..end).filter_map(|id| self.get(TokenId(id)))
     }
 }
 
