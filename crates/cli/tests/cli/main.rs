@@ -23,5 +23,6 @@ mod served;
 mod simulate;
 mod start;
 mod terminal;
+mod traces;
 mod usage;
 mod validate;

@@ -7,7 +7,7 @@ mod lists;
 mod purge;
 mod source;
 mod start;
-mod storage;
+pub(crate) mod storage;
 
 pub use lists::{DefinitionVersion, Listed, ListedRun};
 pub use purge::Purged;
