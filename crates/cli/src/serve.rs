@@ -16,7 +16,9 @@ use serde_json::json;
 use steadfast::Engine;
 use steadfast::effects::{self, Commands};
 use steadfast::graph::Graphs;
+use steadfast::traces::{self, Collector};
 use steadfast_server::{Access, BindError, Keys, Limits, Server};
+use tokio::task::JoinSet;
 
 use crate::logs;
 use crate::run::interruption::Interruption;
@@ -63,6 +65,7 @@ pub(crate) struct Service {
     retention: Option<Duration>,
     grace: Duration,
     limits: Limits,
+    collector: Option<Collector>,
 }
 
 /// Serves until a signal comes.
@@ -99,13 +102,19 @@ async fn session(
     service: Service,
     beside: impl AsyncFnOnce(SocketAddr, &Engine) -> anyhow::Result<()>,
 ) -> anyhow::Result<ExitCode> {
-    let Service { store, listen, access, commands, retention, grace, limits } = service;
+    let Service { store, listen, access, commands, retention, grace, limits, collector } = service;
     let mut interruption = Interruption::listen()?;
     // First: with a wrong address the store is not touched.
     let server = Server::bind(listen, access).await.map_err(told_as_usage)?.limits(limits);
     let effects = effects::Settings { commands, ..effects::Settings::default() };
     let engine = Engine::open(&store)?.effects(effects).graphs().start()?;
-    let retaining = retention.map(|kept| tokio::spawn(retain(engine.clone(), kept)));
+    let mut beside_requests = JoinSet::new();
+    if let Some(kept) = retention {
+        beside_requests.spawn(retain(engine.clone(), kept));
+    }
+    if let Some(collector) = collector {
+        beside_requests.spawn(export(engine.clone(), collector));
+    }
     let address = server.address();
     tracing::info!(store = %store.display(), %address, "serving");
     let mut ended = Ok(());
@@ -117,10 +126,8 @@ async fn session(
         tracing::info!(grace_ms = grace.as_millis(), "stopping");
     };
     server.run(&engine, until_stopped).await;
-    // What it has begun goes on after the next start.
-    if let Some(retaining) = retaining {
-        retaining.abort();
-    }
+    // What they have begun goes on after the next start.
+    beside_requests.shutdown().await;
     let code = tokio::select! {
         () = engine.stop(grace) => ExitCode::SUCCESS,
         // Asked twice: the store is as after a crash, which is no harm to it.
@@ -135,7 +142,8 @@ impl Service {
     pub(crate) fn here(store: PathBuf, listen: SocketAddr, commands: Commands) -> Self {
         let limits = Limits::default();
         let grace = limits.stop_grace;
-        Self { store, listen, access: Access::Loopback, commands, retention: None, grace, limits }
+        let access = Access::Loopback;
+        Self { store, listen, access, commands, retention: None, grace, limits, collector: None }
     }
 
     fn of(options: &Options) -> Result<Self, WrongUsage> {
@@ -156,12 +164,17 @@ impl Service {
                 stop_grace: grace,
                 ..Limits::default()
             },
+            collector: options.otlp()?,
         })
     }
 }
 
 async fn retain(engine: Engine, kept: Duration) {
     Graphs::of(&engine).retain(kept).await;
+}
+
+async fn export(engine: Engine, collector: Collector) {
+    traces::export(&engine, &collector).await;
 }
 
 fn tell(arguments: &Arguments, address: SocketAddr, store: &Path) -> io::Result<()> {

@@ -39,6 +39,7 @@ use crate::runner::{Delivery, Runner};
 use crate::settings::Settings;
 use crate::tasks::{Desk, Dispatcher, Executor, Executors, OutsideTask, Parked, ParkedTask, TaskEvent, TaskQueue};
 use crate::threads::{Inboxes, Parcel, clock, commit_turns, run_actors, shards_of};
+use crate::traces;
 use crate::watch::{Watched, Watching};
 
 /// Runs actors on a store. Cheap to clone; the last clone to go ends the engine.
@@ -177,6 +178,7 @@ impl Builder {
                 let definitions = Arc::new(StoredDefinitions::new(store.reader()?));
                 kinds.insert(catalog::KIND, catalog::Catalog);
                 kinds.insert(graph::KIND, graph::Run::new(definitions.clone()));
+                kinds.insert(traces::KIND, traces::Places);
                 Some(definitions)
             }
         };

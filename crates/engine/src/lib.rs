@@ -1,7 +1,7 @@
 //! Durable actors in one process.
 //!
 //! Owns the running of actors: turns, group commit, the output gate, alarms, retries, dead letters, tasks and recovery. What an actor
-//! *does* is a pure function in [`core`]; where its rows lie is in [`store`]. Serves no HTTP: requests go out in [`effects`]. Start reading at [`Engine`], then
+//! *does* is a pure function in [`core`]; where its rows lie is in [`store`]. Serves no HTTP: requests go out in [`effects`] and [`traces`]. Start reading at [`Engine`], then
 //! [`runner`] and [`commit`].
 //!
 //! The modules [`runner`], [`commit`], [`tasks`] and [`mutation`] are public because the simulator drives them step by step, without threads and
@@ -23,6 +23,7 @@ pub mod runner;
 mod settings;
 pub mod tasks;
 mod threads;
+pub mod traces;
 mod watch;
 pub mod workers;
 

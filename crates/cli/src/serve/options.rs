@@ -11,6 +11,7 @@ use std::time::Duration;
 use clap::Args;
 use steadfast::core::definition::{Setting, settings};
 use steadfast::core::duration::parse_ms;
+use steadfast::traces::Collector;
 
 use crate::logs::Format;
 use crate::usage::WrongUsage;
@@ -45,6 +46,9 @@ pub(crate) struct Given {
     /// The largest body of a request, in MiB [default: 8]
     #[arg(long, value_name = "NUMBER")]
     body_mib: Option<String>,
+    /// Send traces to the collector at this URL, over OTLP as JSON, as in `http://127.0.0.1:4318` [default: none are sent]
+    #[arg(long, value_name = "URL")]
+    otlp: Option<String>,
     /// How the log on stderr is written: `text`, or `json` with a document a line [default: text]
     #[arg(long, value_name = "text|json")]
     log_format: Option<String>,
@@ -63,7 +67,7 @@ struct Named {
     given: fn(&Given) -> &Option<String>,
 }
 
-const OPTIONS: [Named; 11] = [
+const OPTIONS: [Named; 12] = [
     Named { name: "store", default: None, unset: "must be given", given: |given| &given.store },
     Named { name: "listen", default: Some("127.0.0.1:7400"), unset: "", given: |given| &given.listen },
     Named { name: "api_key_file", default: None, unset: "no keys", given: |given| &given.api_key_file },
@@ -73,6 +77,7 @@ const OPTIONS: [Named; 11] = [
     Named { name: "grace", default: Some("10s"), unset: "", given: |given| &given.grace },
     Named { name: "connections", default: Some("4096"), unset: "", given: |given| &given.connections },
     Named { name: "body_mib", default: Some("8"), unset: "", given: |given| &given.body_mib },
+    Named { name: "otlp", default: None, unset: "no traces are sent", given: |given| &given.otlp },
     Named { name: "log_format", default: Some("text"), unset: "", given: |given| &given.log_format },
     Named { name: "log", default: Some("info"), unset: "", given: |given| &given.log },
 ];
@@ -191,6 +196,11 @@ impl Options {
     /// The largest body, in bytes.
     pub(crate) fn body_bytes(&self) -> Result<usize, WrongUsage> {
         Ok(self.get_default("body_mib", |text| number(text, BODY_MIB_MAX))? * 1024 * 1024)
+    }
+
+    /// Where traces go.
+    pub(crate) fn otlp(&self) -> Result<Option<Collector>, WrongUsage> {
+        self.get("otlp", Collector::at)
     }
 
     /// How the log is written.

@@ -32,6 +32,7 @@ fn flags_win_over_the_environment_that_over_the_file_that_over_defaults() {
         r#"grace: "5s" # STEADFAST_GRACE"#,
         r#"connections: "4096" # default"#,
         r#"body_mib: "8" # default"#,
+        "# otlp: # not set: no traces are sent",
         r#"log_format: "text" # default"#,
         r#"log: "info" # default"#,
     ];

@@ -27,6 +27,7 @@ mod served;
 mod simulate;
 mod start;
 mod terminal;
+mod traces;
 mod usage;
 mod validate;
 mod why;

@@ -50,10 +50,16 @@ impl Served {
 
     /// The same command in the same place, after this one was killed.
     pub(crate) fn killed_and_begun_again(&mut self) {
+        self.killed_and_begun_again_with("");
+    }
+
+    /// The same, with further options.
+    pub(crate) fn killed_and_begun_again_with(&mut self, options: &str) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
         let address = self.url.strip_prefix("http://").unwrap();
-        let mut child = steadfast(self.path(), &format!("{SERVE} {address}")).stdout(Stdio::piped()).spawn().unwrap();
+        let line = format!("{SERVE} {address} {options}");
+        let mut child = steadfast(self.path(), &line).stdout(Stdio::piped()).spawn().unwrap();
         self.stdout = BufReader::new(child.stdout.take().unwrap());
         self.child = child;
         assert_eq!(next_line(&mut self.stdout)["listening"], *self.url);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::protocol::{Outcome, Pins, RunStatus};
+use super::protocol::{Outcome, Parent, Pins, RunStatus};
 use super::state::artifacts::{ARTIFACTS, Artifact};
 use super::state::groups::{ARRIVALS, Closed, arrival_key, closed_key};
 use super::state::walk::{read, window};
@@ -148,6 +148,11 @@ pub fn origin(storage: &dyn Storage, id: &str) -> Result<Option<RunOrigin>, Turn
         version: facts.version,
     };
     Ok(run::facts(storage)?.map(of))
+}
+
+/// Who asked for a run, if a run did.
+pub fn caller(storage: &dyn Storage) -> Result<Option<Parent>, TurnError> {
+    Ok(run::facts(storage)?.and_then(|facts| facts.parent))
 }
 
 /// A run, if there is one of this id.

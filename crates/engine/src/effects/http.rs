@@ -247,7 +247,7 @@ fn refusal_in(error: &reqwest::Error) -> Option<&Refusal> {
 }
 
 /// What went wrong, and why, and why that.
-fn chain(error: &reqwest::Error) -> String {
+pub(crate) fn chain(error: &reqwest::Error) -> String {
     causes(error).map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 

@@ -17,6 +17,8 @@ pub use function::{FunctionContext, Functions};
 pub use http::LinkLocal;
 pub use secrets::{EnvironmentSecrets, Secrets};
 
+pub(crate) use http::chain;
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -9,7 +9,7 @@ mod purge;
 mod recover;
 mod source;
 mod start;
-mod storage;
+pub(crate) mod storage;
 mod why;
 
 pub use doctor::{Checkup, CheckupPlace, Stuck, check_runs};
