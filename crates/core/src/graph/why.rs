@@ -1,6 +1,6 @@
 //! Why a run is not over: what it waits for, as its rows tell it.
 //!
-//! Owns what is said about each thing that a run can wait for ([`words`]), and how much is said: of many branches only the first ones. What is not in the
+//! Owns what is said about each thing that a run can wait for (`words.rs`), and how much is said: of many branches only the first ones. What is not in the
 //! run's rows is filled in by the engine: how a task is, what a run below waits for. Never changes anything. Start reading at [`explain`].
 
 mod words;

@@ -11,7 +11,7 @@ use crate::json::Json;
 use crate::time::Timestamp;
 use crate::turn::{Listing, Storage, TurnError};
 
-/// The key of the [`Facts`].
+/// The key of what is known of a run from its start.
 pub const FACTS: &str = "run";
 /// The key of the run's input.
 pub(in crate::graph) const INPUT: &str = "input";
