@@ -90,7 +90,9 @@ impl Served {
         let (stop, stopped) = oneshot::channel::<()>();
         let served = engine.clone();
         let serving = tokio::spawn(async move { server.run(&served, async { drop(stopped.await) }).await });
-        let client = Client::builder().no_proxy().timeout(Duration::from_secs(60)).build().unwrap();
+        // No connection is kept for a next request: the server may close a silent one at the moment it is used again.
+        let client = Client::builder().no_proxy().pool_max_idle_per_host(0).timeout(Duration::from_secs(60));
+        let client = client.build().unwrap();
         let served = Self { address, engine, client, stop, serving, _folder: folder };
         served.apply(WORKFLOWS).await;
         served
