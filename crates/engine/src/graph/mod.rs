@@ -10,7 +10,7 @@ mod start;
 pub(crate) mod storage;
 
 pub use lists::{DefinitionVersion, Listed, ListedRun};
-pub use purge::Purged;
+pub use purge::{Purged, order_to_purge};
 pub use start::{Run, RunError};
 
 pub(crate) use source::StoredDefinitions;
