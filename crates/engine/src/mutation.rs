@@ -27,6 +27,10 @@ pub enum Mutation {
     CancelUnheard,
     /// An alarm fires a second before its time.
     AlarmEarly,
+    /// Those below an actor that is removed are not told.
+    BelowForgotten,
+    /// The order to remove an actor is not on disk any more after its first part.
+    RemovalForgotten,
 }
 
 impl Mutation {

@@ -25,6 +25,8 @@ pub struct Settings {
     pub tasks_queued_max: usize,
     /// How long a caller's request id is remembered.
     pub request_memory_ms: u64,
+    /// Rows that one batch removes of an actor that goes.
+    pub removed_rows_max: usize,
 }
 
 impl Settings {
@@ -48,6 +50,7 @@ impl Default for Settings {
             tasks_running_max: limits::TASKS_RUNNING_MAX,
             tasks_queued_max: limits::TASKS_QUEUED_MAX,
             request_memory_ms: limits::REQUEST_MEMORY_MS,
+            removed_rows_max: limits::REMOVED_ROWS_MAX,
         }
     }
 }

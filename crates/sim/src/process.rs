@@ -39,6 +39,7 @@ fn settings(plan: &Plan) -> Settings {
         batch_turns_max: 12,
         tasks_running_max: plan.tasks_running,
         tasks_queued_max: 3,
+        removed_rows_max: 7,
         ..Settings::default()
     }
 }

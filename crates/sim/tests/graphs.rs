@@ -1,7 +1,7 @@
 //! Workflows under simulation, and the proof that the simulation can fail.
 
 use steadfast_sim::Survived;
-use steadfast_sim::graphs::{Fault, Mode, generate, simulate};
+use steadfast_sim::graphs::{Afterwards, Fault, Mode, generate, simulate};
 use steadfast_sim::plan::{CrashPoint, Plan};
 
 #[track_caller]
@@ -40,6 +40,22 @@ fn a_crash_at_every_point_of_every_commit_changes_nothing() {
         }
     }
     assert!(crashes > 200, "enough commits to crash at: {crashes}");
+}
+
+/// Runs with others below them; of some, the id is used again.
+#[test]
+fn a_crash_at_every_point_of_a_purge_leaves_nothing_behind() {
+    let is_purged = |seed: &u64| Afterwards::of_seed(*seed) != Afterwards::Stays;
+    let has_children = |seed: &u64| generate(*seed).text.contains("\"workflow\":");
+    let seeds: Vec<u64> = (0..200).filter(is_purged).filter(has_children).take(12).collect();
+    assert_eq!(seeds.len(), 12);
+    for seed in seeds {
+        for commit in 0..survives(seed, Plan::without_faults()).commits {
+            for point in [CrashPoint::BeforeCommit, CrashPoint::AfterCommit, CrashPoint::DuringRelease] {
+                survives(seed, Plan::one_crash(commit, point));
+            }
+        }
+    }
 }
 
 #[test]
@@ -100,4 +116,14 @@ fn a_result_that_counts_for_two_tokens_is_found() {
 #[test]
 fn a_merge_in_another_order_than_that_of_branches_is_found() {
     is_found(Fault::ArrivalsRenumbered);
+}
+
+#[test]
+fn runs_that_stay_when_the_one_above_them_is_purged_are_found() {
+    is_found(Fault::BelowForgotten);
+}
+
+#[test]
+fn a_purge_that_does_not_go_on_after_a_crash_is_found() {
+    is_found(Fault::RemovalForgotten);
 }

@@ -14,7 +14,7 @@ mod why;
 
 pub use doctor::{Checkup, CheckupPlace, Stuck, check_runs};
 pub use lists::{DefinitionVersion, Listed, ListedRun};
-pub use purge::Purged;
+pub use purge::{Purged, order_to_purge};
 pub use recover::Recovery;
 pub use start::{Run, RunError};
 

@@ -38,14 +38,11 @@ impl Graphs {
     /// Once it has begun it goes on by itself, also after a crash.
     pub async fn purge(&self, run: &str) -> Result<Purged, RunError> {
         let actor = self.actor(run)?;
-        let this = self.clone();
-        let named = run.to_owned();
-        let number = tokio::task::spawn_blocking(move || this.number_when_over(&actor, &named)).await;
-        let number = number.map_err(|fault| RunError::Unreadable { message: fault.to_string() })??;
-        let Some(number) = number else { return Ok(Purged::Before) };
-        let below = Below { root: run.into(), prefix: prefix_of(run) };
-        let order = RemovalOrder { number: Some(number), first: Some(RUN_KEY.into()), below: Some(below) };
-        self.engine.remove(&self.actor(run)?, order).await?;
+        let (engine, of) = (self.engine.clone(), actor.clone());
+        let found = tokio::task::spawn_blocking(move || engine.with_reader(|reader| order_to_purge(reader, &of))).await;
+        let found = found.map_err(|fault| RunError::Unreadable { message: fault.to_string() })?;
+        let Some(order) = found.map_err(RunError::Store)?? else { return Ok(Purged::Before) };
+        self.engine.remove(&actor, order).await?;
         Ok(Purged::Now)
     }
 
@@ -86,17 +83,6 @@ impl Graphs {
         }
     }
 
-    /// The number under which a run is listed, if there is one and its whole tree is over.
-    fn number_when_over(&self, actor: &ActorId, run: &str) -> Result<Option<Sequence>, RunError> {
-        let found = self.engine.with_reader(|reader| over(reader, actor, run)).map_err(RunError::Store)?;
-        match found.map_err(RunError::Store)? {
-            Over::Gone => Ok(None),
-            Over::Yes(number) => Ok(Some(number)),
-            Over::Not { by } => Err(RunError::NotOver { run: run.to_owned(), by }),
-            Over::Part { root } => Err(RunError::NotATop { run: run.to_owned(), root: root.to_string() }),
-        }
-    }
-
     async fn read_off<T: Send + 'static>(
         &self,
         read: impl FnOnce(&dyn Reader) -> Result<T, StoreError> + Send + 'static,
@@ -104,6 +90,20 @@ impl Graphs {
         let engine = self.engine.clone();
         let read = tokio::task::spawn_blocking(move || engine.with_reader(read).and_then(|read| read)).await;
         read.map_err(|fault| RunError::Unreadable { message: fault.to_string() })?.map_err(RunError::Store)
+    }
+}
+
+/// The order by which a run goes with its whole tree, if there is one and all of it is over.
+pub fn order_to_purge(reader: &dyn Reader, run: &ActorId) -> Result<Option<RemovalOrder>, RunError> {
+    let named = run.name();
+    match over(reader, run, named).map_err(RunError::Store)? {
+        Over::Gone => Ok(None),
+        Over::Yes(number) => {
+            let below = Below { root: named.into(), prefix: prefix_of(named) };
+            Ok(Some(RemovalOrder { number: Some(number), first: Some(RUN_KEY.into()), below: Some(below) }))
+        }
+        Over::Not { by } => Err(RunError::NotOver { run: named.to_owned(), by }),
+        Over::Part { root } => Err(RunError::NotATop { run: named.to_owned(), root: root.to_string() }),
     }
 }
 

@@ -19,6 +19,7 @@ use super::turn::consume;
 use crate::commit::{Output, RequestError, Waiter};
 use crate::engine_message::{Below, EngineMessage, RemovalOrder};
 use crate::metrics::Counters;
+use crate::mutation::Mutation;
 
 /// Those below that are told in one batch.
 const TOLD_AT_ONCE: usize = 200;
@@ -72,14 +73,17 @@ impl Runner {
             return Ok(Part::Nothing);
         }
         let next = slot.leaving.map_or(NextLeaving::Below(None), |leaving| leaving.next);
-        if let (Some(below), NextLeaving::Below(before)) = (&order.below, next) {
+        if let (Some(below), NextLeaving::Below(before)) = (&order.below, next)
+            && !self.gather.mutation.is(Mutation::BelowForgotten)
+        {
             let told = self.below(below, order, before)?;
             if !told.messages.is_empty() {
                 return Ok(Part::Tell(told));
             }
         }
-        let rows = self.reader.rows_of(&slot.id, limits::REMOVED_ROWS_MAX + 1)?;
-        Ok(Part::Rows { count: rows.min(limits::REMOVED_ROWS_MAX), is_last: rows <= limits::REMOVED_ROWS_MAX })
+        let rows_max = self.settings.removed_rows_max.max(1);
+        let rows = self.reader.rows_of(&slot.id, rows_max + 1)?;
+        Ok(Part::Rows { count: rows.min(rows_max), is_last: rows <= rows_max })
     }
 
     /// The next orders to those below.
@@ -114,12 +118,14 @@ impl Runner {
             Part::Tell(told) => told.messages.iter().map(|row| row.body.bytes()).sum(),
             Part::Nothing => 0,
         };
+        let is_done = part.is_last() || self.gather.mutation.is(Mutation::RemovalForgotten);
+        let rows_max = self.settings.removed_rows_max.max(1);
         let appended = self.gather.append(self.epoch, bytes, |writing| {
             let writes = writing.batch.of(&actor);
             if let Part::Rows { .. } = part {
-                writes.removal = Some(Removal { first: order.first.clone(), rows_max: limits::REMOVED_ROWS_MAX });
+                writes.removal = Some(Removal { first: order.first.clone(), rows_max });
             }
-            if part.is_last() {
+            if is_done {
                 consume(&entry.waiting, writes);
             }
             if let Part::Tell(told) = &part {

@@ -1,7 +1,8 @@
-//! Faults planted into the coordinator, to show that the simulator finds them.
+//! Faults planted into the coordinator, or into the engine where it removes runs, to show that the simulator finds them.
 //!
 //! Owns a kind that runs another one's turns and forgets a part of what they want. Only tests plant one.
 
+use steadfast::mutation::Mutation;
 use steadfast_core::graph::token::{Status, Token};
 use steadfast_core::ids::ActorId;
 use steadfast_core::turn::{
@@ -32,6 +33,30 @@ pub enum Fault {
     ResultTwice,
     /// What a branch brings to a join is kept under another number, so that the order of arrival decides.
     ArrivalsRenumbered,
+    /// Runs below one that is removed stay.
+    BelowForgotten,
+    /// A removal that was cut off does not go on.
+    RemovalForgotten,
+}
+
+impl Fault {
+    /// What the engine does wrong, where it is not the coordinator.
+    pub(super) fn mutation(self) -> Mutation {
+        match self {
+            Self::BelowForgotten => Mutation::BelowForgotten,
+            Self::RemovalForgotten => Mutation::RemovalForgotten,
+            Self::None
+            | Self::GroupUnwritten
+            | Self::OverlayKept
+            | Self::AlarmUnset
+            | Self::EndUntold
+            | Self::ChildForgotten
+            | Self::RetryUndispatched
+            | Self::TokenKept
+            | Self::ResultTwice
+            | Self::ArrivalsRenumbered => Mutation::None,
+        }
+    }
 }
 
 /// A kind with a fault.
@@ -80,7 +105,7 @@ impl FaultyActor {
         let is_known = |key: &str| Storage::get(before, key).is_ok_and(|stored| stored.is_some());
         let says = |send: &Send, what: &str| send.body.as_str().contains(what);
         match self.fault {
-            Fault::None | Fault::ResultTwice => {}
+            Fault::None | Fault::ResultTwice | Fault::BelowForgotten | Fault::RemovalForgotten => {}
             Fault::GroupUnwritten => {
                 effects.writes.retain(|key, value| !(key.starts_with("group/") && value.is_some() && is_known(key)))
             }

@@ -8,12 +8,13 @@ use std::ops::Bound;
 
 use serde_json::Value;
 use steadfast_core::graph::KIND;
-use steadfast_core::graph::protocol::{Command, Outcome, RunStatus, Waited};
+use steadfast_core::graph::protocol::{Outcome, RunStatus, Waited};
 use steadfast_core::graph::view::{self, ArtifactStatus, ArtifactView};
 use steadfast_core::ids::{ActorId, Shard};
+use steadfast_core::json::Json;
 use steadfast_core::turn::prefix_end;
 use steadfast_store::Reader;
-use steadfast_store::rows::{HistoryPlace, RunFilter};
+use steadfast_store::rows::{Head, HistoryPlace, RunFilter};
 
 use super::generate::ORDER;
 use super::story::Story;
@@ -26,10 +27,38 @@ use crate::scenario::Seen;
 const TRANSIENT: [&str; 10] =
     ["group/", "branch/", "overlay/", "items/", "step/", "timer/", "timer.at/", "wait/", "waits/", "waiter/"];
 
+/// What was wanted of a run as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Nobody wants it to go.
+    Kept,
+    /// It is to go, or is gone.
+    Purged,
+    /// Another is to be of its name.
+    BegunAgain,
+}
+
+/// What clients wanted so far.
+pub(super) fn stage(operations: &[Operation<Asked>]) -> Stage {
+    let last = operations.iter().rfind(|operation| operation.wish.is_purge() || operation.wish.is_start());
+    match operations.iter().any(|operation| operation.wish.is_purge()) {
+        false => Stage::Kept,
+        true if last.is_some_and(|operation| operation.wish.is_purge()) => Stage::Purged,
+        true => Stage::BegunAgain,
+    }
+}
+
 /// What must hold at any moment: every history is sound, and what a client was told is on disk.
 pub(super) fn after_a_crash(root: &ActorId, seen: &Seen<'_, Asked>) -> Result<(), String> {
-    for run in tree(seen.reader, root)? {
-        Story::of(seen.reader, &run)?;
+    match stage(seen.operations) {
+        Stage::Kept => {
+            for run in tree(seen.reader, root)? {
+                Story::of(seen.reader, &run)?;
+            }
+        }
+        Stage::Purged => return is_gone_when_told(root, seen),
+        // Those of before may still go, and have the same names.
+        Stage::BegunAgain => drop(Story::of(seen.reader, root)?),
     }
     match told(seen.operations)? {
         None => Ok(()),
@@ -45,16 +74,25 @@ pub(super) fn after_a_crash(root: &ActorId, seen: &Seen<'_, Asked>) -> Result<()
 }
 
 /// What must hold when everything has come to its end.
-pub(super) fn at_the_end(root: &ActorId, seen: &Seen<'_, Asked>) -> Result<(), String> {
+pub(super) fn at_the_end<'a>(
+    root: &ActorId,
+    purged: impl Iterator<Item = &'a ActorId>,
+    seen: &Seen<'_, Asked>,
+) -> Result<(), String> {
     after_a_crash(root, seen)?;
     no_dead_letters(seen.reader)?;
     for operation in seen.operations {
-        let is_start = matches!(operation.wish.command, Command::Start(_));
-        if is_start && !operation.answer.as_ref().is_some_and(is_started) {
+        if operation.wish.is_start() && !operation.answer.as_ref().is_some_and(is_started) {
             return Err(format!("{:?} was answered {:?}", operation.wish, operation.answer));
         }
     }
-    let runs = tree(seen.reader, root)?;
+    let runs = match stage(seen.operations) {
+        Stage::Kept | Stage::BegunAgain => tree(seen.reader, root)?,
+        Stage::Purged => Vec::new(),
+    };
+    for run in purged.filter(|run| !runs.contains(run)) {
+        has_no_rows(seen.reader, run)?;
+    }
     for run in &runs {
         is_over(seen.reader, run).map_err(|what| format!("{run}: {what}"))?;
     }
@@ -66,17 +104,39 @@ pub(super) fn at_the_end(root: &ActorId, seen: &Seen<'_, Asked>) -> Result<(), S
     }
 }
 
-/// What the client that waits for the end was told.
-pub(super) fn told(operations: &[Operation<Asked>]) -> Result<Option<Outcome>, String> {
-    let waits = |operation: &&Operation<Asked>| operation.wish.command == Command::Wait;
-    let Some(answer) = operations.iter().find(waits).and_then(|operation| operation.answer.as_ref()) else {
-        return Ok(None);
-    };
-    match answer.decode().map_err(text)? {
-        Waited::Ended(outcome) => Ok(Some(outcome)),
+/// What the client that waits for the end was told; of a run that was begun again, of its second end.
+fn told(operations: &[Operation<Asked>]) -> Result<Option<Outcome>, String> {
+    let starts = operations.iter().filter(|operation| operation.wish.is_start()).count();
+    Ok(outcomes(operations)?.into_iter().nth(starts.saturating_sub(1)))
+}
+
+/// What clients were told that wait for an end: of the run, and of the one that was begun again.
+pub(super) fn outcomes(operations: &[Operation<Asked>]) -> Result<Vec<Outcome>, String> {
+    let waits = operations.iter().filter(|operation| operation.wish.is_wait());
+    let outcome = |answer: &Json| match answer.decode().map_err(text)? {
+        Waited::Ended(outcome) => Ok(outcome),
         Waited::AskAgain => Err("nobody else waits, and the caller is told to ask again".to_owned()),
         Waited::NotFound => Err("a run that was started is not found".to_owned()),
+    };
+    waits.filter_map(|operation| operation.answer.as_ref()).map(outcome).collect()
+}
+
+/// When a client was told that the run is gone, it is.
+fn is_gone_when_told(root: &ActorId, seen: &Seen<'_, Asked>) -> Result<(), String> {
+    let is_told = |operation: &Operation<Asked>| operation.wish.is_purge() && operation.answer.is_some();
+    if seen.operations.iter().any(is_told) { has_no_rows(seen.reader, root) } else { Ok(()) }
+}
+
+/// Nothing of a run is left in any table.
+fn has_no_rows(reader: &dyn Reader, run: &ActorId) -> Result<(), String> {
+    let rows = reader.rows_of(run, usize::MAX - 1).map_err(text)?;
+    let is_known = view::run(&OnDisk { actor: run, reader }, run.name()).map_err(text)?.is_some();
+    let is_listed = reader.run(run).map_err(text)?.is_some();
+    let head = reader.head(run).map_err(text)?;
+    if rows > 0 || is_known || is_listed || head != Head::default() {
+        return Err(format!("{run} was purged, but {rows} rows of it are left; {head:?}, listed: {is_listed}"));
     }
+    Ok(())
 }
 
 /// All runs that `root` has started, directly or not, and itself.
@@ -153,10 +213,13 @@ fn are_listed(reader: &dyn Reader, runs: &[ActorId]) -> Result<(), String> {
     if listed.len() != runs.len() || counted != runs.len() as u64 {
         return Err(format!("there are {} runs; listed are {}, counted {counted}", runs.len(), listed.len()));
     }
-    let root = runs[0].name();
-    let told = reader.history(Some(root), HistoryPlace::default(), usize::MAX).map_err(text)?;
-    if told.len() as u64 != events {
-        return Err(format!("the runs of {root} have told {events} events, their tree {}", told.len()));
+    let told = reader.history(None, HistoryPlace::default(), usize::MAX).map_err(text)?;
+    let root = runs.first().map(ActorId::name);
+    let of_tree = root.map(|root| reader.history(Some(root), HistoryPlace::default(), usize::MAX));
+    let of_tree = of_tree.transpose().map_err(text)?.unwrap_or_default();
+    if told.len() as u64 != events || told.len() != of_tree.len() {
+        let (all, of_tree) = (told.len(), of_tree.len());
+        return Err(format!("the runs have told {events} events, their tree {of_tree}, everything {all}"));
     }
     Ok(())
 }

@@ -27,6 +27,7 @@ pub use generate::{Generated, Mode, generate};
 
 use crate::plan::Plan;
 use crate::{History, Survived, Violation};
+pub use scenario::Afterwards;
 use scenario::{Meddling, OneRun};
 
 /// A workflow that is to be simulated.
@@ -71,28 +72,33 @@ pub fn simulate(seed: u64, plan: Plan, fault: Fault) -> Result<Survived, Box<Vio
         Mode::Confluent => Meddling::Pausing,
         Mode::Free => Meddling::Cancelling,
     };
-    let ended = run(OneRun::new(&subject, seed, meddling, fault), seed, plan).map_err(described)?;
+    let one = OneRun::new(&subject, seed, meddling, fault).then(Afterwards::of_seed(seed));
+    let (survived, outcomes) = run(one, seed, plan, fault.mutation()).map_err(described)?;
     if mode == Mode::Confluent {
-        let still = run(OneRun::new(&subject, seed, Meddling::None, Fault::None), seed, Plan::still());
-        let expected = still.map_err(described)?.outcome;
-        if without_ids(&ended.outcome) != without_ids(&expected) {
-            let what = format!("the run ended with {:?}, undisturbed it ends with {expected:?}", ended.outcome);
-            return Err(described(Box::new(Violation { what, history: ended.survived.history })));
+        let expected = simulate_workflow(&subject, seed, Plan::still()).map_err(described)?.outcome;
+        if let Some(other) = outcomes.iter().find(|outcome| without_ids(outcome) != without_ids(&expected)) {
+            let what = format!("the run ended with {other:?}, undisturbed it ends with {expected:?}");
+            return Err(described(Box::new(Violation { what, history: survived.history })));
         }
     }
-    Ok(ended.survived)
+    Ok(survived)
 }
 
 /// Simulates a run of a workflow with the faults of `plan`.
 pub fn simulate_workflow(subject: &Subject, seed: u64, plan: Plan) -> Result<Ended, Box<Violation>> {
-    run(OneRun::new(subject, seed, Meddling::None, Fault::None), seed, plan)
+    let one = OneRun::new(subject, seed, Meddling::None, Fault::None);
+    let (survived, mut outcomes) = run(one, seed, plan, Mutation::None)?;
+    match outcomes.pop() {
+        Some(outcome) => Ok(Ended { survived, outcome }),
+        None => Err(violation("nobody was told how the run ended", survived.history)),
+    }
 }
 
-fn run(run: OneRun, seed: u64, plan: Plan) -> Result<Ended, Box<Violation>> {
-    let world = crate::run(run, seed, plan, Mutation::None)?;
-    match invariants::told(&world.operations) {
-        Ok(Some(outcome)) => Ok(Ended { survived: world.survived(), outcome }),
-        Ok(None) => Err(violation("nobody was told how the run ended", world.history)),
+/// Runs it. How it ended, each time that it was begun.
+fn run(run: OneRun, seed: u64, plan: Plan, mutation: Mutation) -> Result<(Survived, Vec<Outcome>), Box<Violation>> {
+    let world = crate::run(run, seed, plan, mutation)?;
+    match invariants::outcomes(&world.operations) {
+        Ok(outcomes) => Ok((world.survived(), outcomes)),
         Err(what) => Err(violation(&what, world.history)),
     }
 }

@@ -1,4 +1,4 @@
-//! The scenario of one run: a client starts it and waits for its end, others signal it, hold it up or cancel it.
+//! The scenario of one run: a client starts it and waits for its end, others signal it, hold it up or cancel it; then it may be removed, and begun again under its id.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
@@ -6,20 +6,22 @@ use std::sync::Arc;
 
 use steadfast::Kinds;
 use steadfast::commit::TaskStart;
+use steadfast::graph::{RunError, order_to_purge};
 use steadfast_core::definition::workflow::Work;
 use steadfast_core::definition::{Definition, DefinitionKind};
 use steadfast_core::expression::Template;
 use steadfast_core::failure::Failure;
 use steadfast_core::graph::protocol::{Command, Start, Tracing};
 use steadfast_core::graph::{KIND, Run};
-use steadfast_core::ids::ActorId;
+use steadfast_core::ids::{ActorId, Sequence};
 use steadfast_core::json::Json;
 use steadfast_core::turn::prefix_end;
 use steadfast_store::Reader;
 
 use super::faults::{Fault, Faulty};
+use super::invariants::Stage;
 use super::story::Story;
-use super::wishes::Asked;
+use super::wishes::{Asked, What};
 use super::{Subject, invariants, stand_ins};
 use crate::clients::Operation;
 use crate::disk::text;
@@ -43,6 +45,29 @@ pub(super) enum Meddling {
     Cancelling,
 }
 
+/// What becomes of a run that is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Afterwards {
+    /// It stays.
+    Stays,
+    /// It is purged as soon as that is allowed.
+    IsPurged,
+    /// And another begins under its id.
+    BeginsAgain,
+}
+
+impl Afterwards {
+    /// That of the random workflow of `seed`.
+    #[must_use]
+    pub fn of_seed(seed: u64) -> Self {
+        match Random::new(seed ^ 0x0009_0e5a).below(6) {
+            0 => Self::IsPurged,
+            1 => Self::BeginsAgain,
+            _ => Self::Stays,
+        }
+    }
+}
+
 /// One run.
 pub(super) struct OneRun {
     subject: Subject,
@@ -52,6 +77,9 @@ pub(super) struct OneRun {
     planned: VecDeque<Command>,
     /// The histories of all runs of the tree, as far as they were read.
     tree: BTreeMap<ActorId, Story>,
+    afterwards: Afterwards,
+    /// All runs of the tree that was purged, and how they were listed.
+    purged: BTreeMap<ActorId, Option<Sequence>>,
 }
 
 impl OneRun {
@@ -60,7 +88,12 @@ impl OneRun {
         let mut random = Random::new(seed ^ 0x00c1_1e47);
         let planned = planned(subject, meddling, &mut random);
         let tree = BTreeMap::from([(root.clone(), Story::default())]);
-        Self { subject: subject.clone(), seed, fault, root, planned, tree }
+        let (afterwards, purged) = (Afterwards::Stays, BTreeMap::new());
+        Self { subject: subject.clone(), seed, fault, root, planned, tree, afterwards, purged }
+    }
+
+    pub(super) fn then(self, afterwards: Afterwards) -> Self {
+        Self { afterwards, ..self }
     }
 
     fn start(&self) -> Command {
@@ -84,7 +117,7 @@ impl OneRun {
         let going = |(run, story): &(&ActorId, &Story)| story.end.is_none() && !given_up.contains(run.name());
         for (run, _) in self.tree.iter().filter(going) {
             let is_on_its_way = seen.operations.iter().any(|operation| {
-                let is_signal = matches!(operation.wish.command, Command::Signal { .. });
+                let is_signal = matches!(operation.wish.command(), Some(Command::Signal { .. }));
                 is_signal && operation.answer.is_none() && operation.wish.run == *run
             });
             if is_on_its_way {
@@ -98,15 +131,49 @@ impl OneRun {
                 let wait: String = wait.decode().map_err(text)?;
                 let name = wait.split('/').nth(1).ok_or("a wait has no name")?.to_owned();
                 let payload = self.subject.payload(&name);
-                return Ok(Some(Asked { run: run.clone(), command: Command::Signal { name, payload } }));
+                return Ok(Some(Asked::told(run.clone(), Command::Signal { name, payload })));
             }
         }
         Ok(None)
     }
 
+    /// What is wanted of a run that is over, once nobody wants anything else.
+    fn afterwards(&mut self, seen: &Seen<'_, Asked>) -> Result<Option<Asked>, String> {
+        let is_unanswered = |operation: &Operation<Asked>| operation.answer.is_none();
+        if self.afterwards == Afterwards::Stays || seen.operations.iter().any(is_unanswered) {
+            return Ok(None);
+        }
+        match invariants::stage(seen.operations) {
+            Stage::Kept => {
+                self.look_at_tree(seen.reader)?;
+                let order = match order_to_purge(seen.reader, &self.root) {
+                    Ok(order) => order.ok_or("a run that is over is not found")?,
+                    Err(RunError::NotOver { .. }) => return Ok(None),
+                    Err(error) => return Err(error.to_string()),
+                };
+                for run in self.tree.keys() {
+                    self.purged.insert(run.clone(), number_of(seen.reader, run)?);
+                }
+                Ok(Some(Asked { run: self.root.clone(), what: What::Purged(order) }))
+            }
+            Stage::Purged if self.afterwards == Afterwards::BeginsAgain => {
+                self.tree = BTreeMap::from([(self.root.clone(), Story::default())]);
+                self.planned = VecDeque::from([Command::Wait]);
+                Ok(Some(Asked::told(self.root.clone(), self.start())))
+            }
+            Stage::Purged | Stage::BegunAgain => Ok(None),
+        }
+    }
+
     fn look_at_tree(&mut self, reader: &dyn Reader) -> Result<(), String> {
         let mut to_read: Vec<ActorId> = self.tree.keys().cloned().collect();
         while let Some(run) = to_read.pop() {
+            // One of the same name may not be gone yet; the next begins when it is.
+            if let Some(before) = self.purged.get(&run)
+                && number_of(reader, &run)?.is_none_or(|number| Some(number) == *before)
+            {
+                continue;
+            }
             let story = self.tree.entry(run.clone()).or_default();
             story.read_on(reader, &run)?;
             let children: Vec<String> = story.children.keys().cloned().collect();
@@ -120,6 +187,11 @@ impl OneRun {
         }
         Ok(())
     }
+}
+
+/// The number under which a run is listed.
+fn number_of(reader: &dyn Reader, run: &ActorId) -> Result<Option<Sequence>, String> {
+    Ok(reader.run(run).map_err(text)?.map(|row| row.number))
 }
 
 /// What clients do after the start, in this order.
@@ -174,17 +246,23 @@ impl Scenario for OneRun {
 
     fn wish(&mut self, seen: &Seen<'_, Asked>, random: &mut Random) -> Result<Option<Operation<Asked>>, String> {
         let number = seen.operations.len();
+        let is_starting =
+            seen.operations.iter().any(|operation| operation.wish.is_start() && operation.answer.is_none());
         let wish = match seen.operations.first() {
-            None => Some(Asked { run: self.root.clone(), command: self.start() }),
+            None => Some(Asked::told(self.root.clone(), self.start())),
             // Whoever else asks before that could be told that there is no such run.
-            Some(start) if start.answer.is_none() => None,
+            Some(_) if is_starting => None,
             Some(_) => {
                 let is_unanswered = |operation: &Operation<Asked>| operation.answer.is_none();
-                let mut pauses = seen.operations.iter().filter(|operation| operation.wish.command == Command::Pause);
+                let is_pause = |wish: &Asked| wish.command() == Some(&Command::Pause);
+                let mut pauses = seen.operations.iter().filter(|operation| is_pause(&operation.wish));
                 let is_pausing = pauses.any(is_unanswered);
                 match self.planned.pop_front_if(|next| *next != Command::Resume || !is_pausing) {
-                    Some(command) => Some(Asked { run: self.root.clone(), command }),
-                    None if seen.weather == Weather::Calm || random.percent(30) => self.signal(seen)?,
+                    Some(command) => Some(Asked::told(self.root.clone(), command)),
+                    None if seen.weather == Weather::Calm || random.percent(30) => match self.afterwards(seen)? {
+                        None if invariants::stage(seen.operations) != Stage::Purged => self.signal(seen)?,
+                        wanted => wanted,
+                    },
                     None => None,
                 }
             }
@@ -197,9 +275,14 @@ impl Scenario for OneRun {
     }
 
     fn is_over(&self, operations: &[Operation<Asked>]) -> bool {
-        let ended =
-            |operation: &Operation<Asked>| operation.wish.command == Command::Wait && operation.answer.is_some();
-        self.planned.is_empty() && operations.iter().any(ended)
+        let is_done = match self.afterwards {
+            Afterwards::Stays => true,
+            Afterwards::IsPurged => invariants::stage(operations) != Stage::Kept,
+            Afterwards::BeginsAgain => invariants::stage(operations) == Stage::BegunAgain,
+        };
+        let waits = |operation: &&Operation<Asked>| operation.wish.is_wait();
+        let has_ended = operations.iter().rfind(waits).is_some_and(|operation| operation.answer.is_some());
+        self.planned.is_empty() && is_done && has_ended
     }
 
     fn after_a_crash(&self, seen: &Seen<'_, Asked>) -> Result<(), String> {
@@ -207,6 +290,10 @@ impl Scenario for OneRun {
     }
 
     fn at_the_end(&self, seen: &Seen<'_, Asked>) -> Result<(), String> {
-        invariants::at_the_end(&self.root, seen)
+        let stage = invariants::stage(seen.operations);
+        if self.afterwards != Afterwards::Stays && stage == Stage::Kept {
+            return Err(format!("{} is over, but cannot be purged", self.root));
+        }
+        invariants::at_the_end(&self.root, self.purged.keys(), seen)
     }
 }
